@@ -249,6 +249,28 @@ def test_what_the_user_said_with_a_refusal_is_kept() -> None:
             "FAILED: a.ts(45,11): error TS2375: No.",
         ),
         ("make", '{"chunk_id":"c4","exit_code":2,"output":""}', "FAILED: Exit code 2"),
+        (
+            "patch -p1 < fix.patch",
+            "Exit code 2\npatching file mill.py\npatch: **** malformed patch at line 12: + x",
+            "FAILED: patch: **** malformed patch at line 12: + x",
+        ),
+        (
+            "python check.py",
+            "Exit code 1\nErrors: {'bar': ['Invalid']}\nTraceback (most recent call last):\nAssertionError",
+            "FAILED: AssertionError",
+        ),
+        (
+            'echo "select id;;" | sqlfluff lint - 2>&1 | head -5',
+            "== [stdin] FAIL\nL: 1 | P: 1 | PRS | Found unparsable section",
+            "errors in its output: == [stdin] FAIL",
+        ),
+        ("python -m unittest | tail", "test_mill (a.T) ... FAIL\n", "errors in its output: test_mill (a.T) ... FAIL"),
+        ("go test ./... -run='^$' | head", "ok  \tmill/a\t1.5s [no tests to run]\n?   \tmill/b\t[no test files]", "ok"),
+        (
+            "",
+            "<system-reminder>Warning: the file exists but is shorter than the provided offset (5).</system-reminder>",
+            "nothing there: the file is shorter",
+        ),
     ],
 )
 def test_the_ending_is_told_by_what_the_program_says(script: str, text: str, told: str) -> None:

@@ -64,11 +64,12 @@ _PRINTED = re.compile(
     r"|No module named |: command not found|: not found$|^\w*(?:Error|Exception): "
     r"|\b[1-9]\d* (?:failed|failures?|errors?)\b|: cannot use |: undefined: |^[a-z]+ ERROR |\bERROR task failed"
     r"|^level=error\b|\bTest failed\. See above"
+    r"|[\])][ \t]+FAIL(?:ED)?[ \t]*$|\.\.\.[ \t]+FAIL(?:ED)?[ \t]*$"
     r"|^pattern \S+: (?:directory prefix|no matching|no required|open |lstat )|^invalid value \"[^\"\n]*\" for flag -"
     r"|^[^\s:]+\.\w+:\d+:\d+: \S",  # what compilers and linters find
     re.MULTILINE,
 )
-_NO_TESTS = re.compile(r"\bno tests (?:ran|to run)\b")
+_NO_TESTS = re.compile(r"^(?!ok\s)[^\n]*\bno tests (?:ran|to run)\b", re.MULTILINE)
 _TESTED = re.compile(r"^(?:--- PASS|=== RUN)|^ok\s+\S+\s+[^\n\[]+$|\b[1-9]\d* passed\b", re.MULTILINE)
 _COMPLAINS = re.compile(
     r"^(?:\S*/)?(?P<name>awk|bash|cat|chmod|cp|diff|find|grep|head|ls|mkdir|mv|rg|rm|sed|sh|sort|stat|tail|touch|wc|zsh"
@@ -85,6 +86,7 @@ _LOOKS = re.compile(
     r"(?:cat(?!\s*[<>])|grep|rg|ls|find|head|tail|sed -n|awk|git (?:log|diff|show|grep|blame)|gh)\b"
 )
 _LAST_COMMAND = re.compile(r"(?:^|[|&;]\s*)(grep|egrep|rg|ag|diff|git diff --(?:no-index|exit-code))\b[^|&;\n]*\Z")
+_BEHIND_THE_END = re.compile(r"\s*<system-reminder>Warning: the file exists but is shorter than the provided offset")
 _LAST_SEARCH = re.compile(
     r"(?:^|[|&;]\s*)(?:grep|egrep|rg|ag)\b[^|&;\n]*(?:\|\s*(?:head|tail|sort|uniq)\b[^|&;\n]*)*\Z"
 )
@@ -157,6 +159,8 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
         return CallEnding(Outcome.OK, _unfinished(unfinished))
     if _found_nothing(script, head):
         return CallEnding(Outcome.OK, "no match")
+    if not script and _BEHIND_THE_END.match(head):
+        return CallEnding(Outcome.OK, "nothing there: the file is shorter")
     if script:
         tail, looks = result[-_LOOKED_AT:], _LOOKS.match(script) is not None
         printed = None if looks else _printed(result, head, tail)

@@ -4,10 +4,11 @@ import json
 import re
 
 _TELLS = re.compile(
-    r"error|fail|reject|refus|denied|not found|no such|cannot|can't|exception|panic|proceed|undefined|expected",
+    r"error|fail|reject|refus|denied|not found|no such|cannot|can't|exception|panic|proceed|undefined|expected"
+    r"|malformed",
     re.IGNORECASE,
 )
-_ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b: ?\S")
+_ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b: ?\S|(?:\w+\.)*\w+(?:Error|Exception)\Z")
 _FINDING = re.compile(r"--- FAIL|FAIL\b|fatal: |panic: |[^\s:()]+\.\w+(?::\d+:\d+: |\(\d+,\d+\): error)\S?")
 _QUOTED = re.compile(r"[+-](?![+-])|[^\s:]+:\d+[:-]|.* \|\s+\d+ [+-]")
 _WENT_WELL = re.compile(r"=== (?:RUN|PAUSE|CONT|NAME)\b|--- (?:PASS|SKIP)\b|PASS\b|ok\s|test \S+ \.\.\. ok\b|✓|✔")

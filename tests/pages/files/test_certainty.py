@@ -202,6 +202,22 @@ def test_a_patch_puts_in_doubt_what_it_may_have_changed(script: str, printed: st
     assert {name for name in (A, B) if not numbered_lines(file_of(model, name))} == doubted
 
 
+@pytest.mark.parametrize(
+    ("script", "printed", "doubted"),
+    [
+        ("git checkout a.py", "Updated 1 path from the index", {A}),
+        ("git checkout HEAD~2 a.py", "Updated 1 path from 1a2b3c4", {A}),
+        ("git checkout a.py", "", {A, B}),
+        ("git checkout .", "Updated 2 paths from the index", {A, B}),
+        ("git checkout topic/a.b", "Switched to branch 'topic/a.b'", {A, B}),
+    ],
+)
+def test_git_that_brought_a_path_back_puts_no_other_in_doubt(script: str, printed: str, doubted: set[str]) -> None:
+    model = model_of(READ, READ_B, ("Bash", {"command": f"cd /srv/mill && {script}"}, printed))
+
+    assert {name for name in (A, B) if not numbered_lines(file_of(model, name))} == doubted
+
+
 @pytest.mark.parametrize("script", ["git reset --hard HEAD~2", "git checkout main"])
 def test_git_changes_no_temporary_file_elsewhere(script: str) -> None:
     note: Step = ("Write", {"file_path": "/tmp/note.md", "content": "grind twice\n"}, "File created successfully")

@@ -109,6 +109,8 @@ def _may_be_same(path: str, changed: str) -> bool:
 
 _NOT_APPLIED = re.compile(r"^error: .*patch|^error: .*(?:does not exist in index|No such file)|^fatal: ", re.MULTILINE)
 _FIND_CHANGES = frozenset(("-delete", "-i", "mv", "rm"))
+_PATHS_UPDATED = re.compile(r"^Updated \d+ paths? from (?P<index>the index$)?", re.MULTILINE)
+_MOVED = re.compile(r"^(?:Switched to |Already on |Note: switching to |HEAD is now at )", re.MULTILINE)
 _CLEANED = re.compile(r"^Removing (.+)$", re.MULTILINE)
 _IN_A_LIST = frozenset(("&&", "||", "|", "|&"))
 _MAYBE = frozenset(("||", "do", "then", "else", "elif", "if", "while", "until"))
@@ -273,8 +275,19 @@ def _by_git(command: ShellCommand, printed: str) -> Iterator[FileChange]:
             yield from (Doubted(path, _short(command), forgets=True) for path in named)
     elif verb == "apply":
         yield from _by_applying(command, rest, plain, printed)
+    elif verb == "checkout" and (paths := _checked_out(plain, printed)):
+        yield from (Doubted(path, _short(command), forgets=True) for path in paths)
     elif verb in _KNOWN.git_changes_files and not _keeps_files(verb, rest):
         yield DoubtedByGit("", _short(command))
+
+
+def _checked_out(plain: Sequence[str], printed: str) -> Sequence[str]:
+    """The paths that `git checkout` without `--` brought back, where git says that it was paths and no branch."""
+    updated = _PATHS_UPDATED.search(printed)
+    if updated is None or _MOVED.search(printed):
+        return ()
+    paths = plain if updated["index"] else plain[1:]
+    return paths if all("." in path.rpartition("/")[2].strip(".") or "/" in path for path in paths) else ()
 
 
 def _by_applying(
