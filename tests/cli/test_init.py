@@ -69,6 +69,32 @@ def test_servers_are_put_behind_pagefold_and_undo_brings_the_very_file_back(
     assert CLIENTS[client].then in init(tmp_path, client, "--undo").splitlines()[-1]
     assert file.read_bytes() == before
     assert [one.name for one in file.parent.glob("*.before-pagefold")] == []
+    assert list((tmp_path / "home").rglob("pagefold*")) == []
+
+
+@pytest.mark.parametrize("mine", ["", "policy = 'economic'\n", "[store]\npath = 'x'\n\n[mcp]\ntools = true\n"])
+def test_undo_takes_the_names_of_servers_out_of_ones_settings_when_the_last_client_is_undone(
+    mine: str, tmp_path: Path
+) -> None:
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "a"}}}')
+    (tmp_path / ".cursor" / "mcp.json").write_text('{"mcpServers": {"two": {"command": "b"}}}')
+    settings = tmp_path / "home" / ".config" / "pagefold" / "pagefold.toml"
+    if mine:
+        settings.parent.mkdir(parents=True)
+        settings.write_text(mine)
+    for client in ("claude-code", "cursor"):
+        init(tmp_path, client)
+
+    said = init(tmp_path, "claude-code", "--undo")
+    assert 'context_servers = "pagefold, two"' in settings.read_text()
+    assert '+context_servers = "pagefold, two"' in said
+    init(tmp_path, "cursor", "--undo", "--dry-run")
+    assert settings.exists()
+    said = init(tmp_path, "cursor", "--undo")
+    assert '-context_servers = "pagefold, two"' in said
+    assert (settings.read_text() if settings.exists() else "") == mine
+    assert settings.parent.exists() is bool(mine)
 
 
 @pytest.mark.parametrize(

@@ -40,3 +40,16 @@ def test_a_drawing_is_current(name: str) -> None:
     written = Path(PICTURES, f"{name}.svg").read_text(encoding="utf-8")
 
     assert written == DRAWINGS[name]() + "\n", f"docs/pictures/{name}.svg is stale: make pictures"
+
+
+@pytest.mark.parametrize("command", ["top", "dashboard", "serve"])
+def test_nothing_stands_on_one_line_behind_a_command_that_goes_on_until_it_is_stopped(command: str) -> None:
+    assert f"pagefold {command};" not in README
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quick-start.md"])
+def test_init_is_said_to_change_files_at_once_and_how_to_see_the_change_before(page: str) -> None:
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    (said,) = (line for line in lines if "shows" in line and "init" in line)
+    assert "at once" in said
+    assert "--dry-run" in said

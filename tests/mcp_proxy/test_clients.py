@@ -179,7 +179,8 @@ def test_init_finds_the_servers_that_claude_code_keeps_for_one_folder(below: str
 
     own = home / ".config" / "pagefold" / "pagefold.toml"
     own.parent.mkdir(parents=True)
-    own.write_text("# mine\n[mcp]\nbudget = 900\n[store]\n")
+    mine = "# mine\n[mcp]\nbudget = 900\n[store]\n"
+    own.write_text(mine)
     assert init() == (0, "")
     named = '# mine\n[mcp]\ncontext_servers = "pagefold, files"\nbudget = 900\n[store]\n'
     assert own.read_text() == named
@@ -189,7 +190,7 @@ def test_init_finds_the_servers_that_claude_code_keeps_for_one_folder(below: str
     assert made[str(shop)]["mcpServers"]["files"]["args"][-6:] == ["mcp", "--name", "files", "--", "server", "."]
     assert made[str(tmp_path / "other")] == servers
     assert init("--undo") == (0, "")
-    assert own.read_text() == named.replace(", files", "")
+    assert own.read_text() == mine
     assert (home / ".claude.json").read_text() == text
     code, output = init(cwd=tmp_path)
     assert (code, "no MCP servers of claude-code found" in output) == (2, True)

@@ -33,11 +33,13 @@ from pagefold.errors import ConfigError
 from pagefold.mcp_proxy.client_settings import Values, with_values, without_values
 from pagefold.mcp_proxy.client_table import CLIENTS, McpClient
 from pagefold.mcp_proxy.clients import Changed, holds_servers, unwrapped, wrapped
-from pagefold.settings.toml_text import with_setting
+from pagefold.settings.toml_text import with_setting, without_setting
 from pagefold.wire.claude_hook import EVENT, with_hook, without_hook
 
 _ALSO = {"claude": "claude-code"}
 """Clients by the names of their programs, where those differ."""
+_UNNAMED = "pagefold"
+"""The server whose context tools are followed without being named."""
 _LOOPBACK = "http://127.0.0.1:"
 
 
@@ -221,24 +223,37 @@ def _folders() -> list[str]:
 
 
 def _name_servers(names: Sequence[str], options: argparse.Namespace) -> None:
-    """Names the changed servers in the user's settings: the model proxy follows the context tools of these alone."""
+    """Names the changed servers in the user's settings: the model proxy follows the context tools of these alone.
+
+    With --undo they go again, and where none is left but what needs no naming, the setting, its table and its file.
+    """
     file = config.user_settings()
     if file is None or not names:
         return
     before = text_of(file) if file.is_file() else ""
     try:
-        given = tomllib.loads(before).get("mcp", {}).get("context_servers", "pagefold")
+        given = tomllib.loads(before).get("mcp", {}).get("context_servers", _UNNAMED)
         known = [name.strip() for name in str(given).split(",")]
-        kept = [name for name in known if not (options.undo and name in names)]
+        kept = [name for name in known if not options.undo or name not in names or name == _UNNAMED]
         wanted = ", ".join([*kept, *(name for name in names if not options.undo and name not in known)])
-        after = before if wanted == given else with_setting(before, "mcp", "context_servers", wanted)
+        if wanted == given:
+            after = before
+        elif options.undo and wanted == _UNNAMED:
+            after = without_setting(before, "mcp", "context_servers")
+        else:
+            after = with_setting(before, "mcp", "context_servers", wanted)
     except (ValueError, AttributeError):
         output.to_stderr(f"{file}: name these servers there yourself, in [mcp] context_servers: {', '.join(names)}")
         return
     if not options.json:
         show(file, before, after, Changed(after, (), {}))
     if after != before and not options.dry_run:
-        replace(file, after)
+        if after:
+            replace(file, after)
+        else:
+            file.unlink()
+            if not any(file.parent.iterdir()) and not file.parent.is_symlink():
+                file.parent.rmdir()
 
 
 def _ours() -> list[str]:

@@ -40,19 +40,50 @@ def with_setting(text: str, table: str, key: str, value: object) -> str:
     """
     line = f"{key} = {toml_value(value)}"
     lines = text.split("\n")
-    heads = [at for at, found in enumerate(lines) if re.fullmatch(rf"\s*\[\s*{table}\s*\]\s*(?:#.*)?", found)]
-    if not heads:
+    head, _, given = _place_of(lines, table, key)
+    if head is None:
         made = f"{text.rstrip()}\n\n[{table}]\n{line}\n".lstrip()
     else:
-        end = next((at for at in range(heads[0] + 1, len(lines)) if re.match(r"\s*\[", lines[at])), len(lines))
-        given = [at for at in range(heads[0] + 1, end) if re.match(rf"\s*{key}\s*=", lines[at])]
-        at = given[0] if given else heads[0] + 1
+        at = given[0] if given else head + 1
         made = "\n".join([*lines[:at], line, *lines[at + len(given) :]])
     wanted = tomllib.loads(text)
     wanted[table] = {**wanted.get(table, {}), key: value}
     if tomllib.loads(made) != wanted:
         raise ValueError(f"{table}.{key} cannot be set line by line")
     return made
+
+
+def without_setting(text: str, table: str, key: str) -> str:
+    """Returns a TOML text without what `with_setting` wrote: the line, and its table where nothing else stands there.
+
+    Raises ValueError where that cannot be done line by line.
+    """
+    lines = text.split("\n")
+    head, end, given = _place_of(lines, table, key)
+    wanted = tomllib.loads(text)
+    wanted.get(table, {}).pop(key, None)
+    if head is not None and given:
+        kept = [*lines[head + 1 : given[0]], *lines[given[0] + 1 : end]]
+        if any(map(str.strip, kept)):
+            lines[head + 1 : end] = kept
+        else:
+            before = "\n".join(lines[:head]).rstrip()
+            lines = [*([before, ""] if before else []), *lines[end:]]
+            wanted.pop(table)
+    made = "\n".join(lines)
+    if tomllib.loads(made) != wanted:
+        raise ValueError(f"{table}.{key} cannot be taken out line by line")
+    return made
+
+
+def _place_of(lines: list[str], table: str, key: str) -> tuple[int | None, int, list[int]]:
+    """Where a table's head stands, where the table ends, and the lines in it that set the key."""
+    heads = (at for at, found in enumerate(lines) if re.fullmatch(rf"\s*\[\s*{table}\s*\]\s*(?:#.*)?", found))
+    head = next(heads, None)
+    if head is None:
+        return None, len(lines), []
+    end = next((at for at in range(head + 1, len(lines)) if re.match(r"\s*\[", lines[at])), len(lines))
+    return head, end, [at for at in range(head + 1, end) if re.match(rf"\s*{key}\s*=", lines[at])]
 
 
 def _inline_table(members: Iterable[tuple[str, object]]) -> str:
