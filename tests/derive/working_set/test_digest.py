@@ -192,7 +192,7 @@ def test_a_file_read_again_after_a_formatter_is_shown_as_it_is_now_and_its_older
     assert newer.lines[0] == f"1\t{LINES[0]}"
     assert older.title == f"file {A}, lines"
     assert older.doubt == "`gofmt -w .`, which may have changed their form"
-    assert older.lines == tuple(LINES[8:12])
+    assert older.lines == (None, *LINES[8:12], None)
     assert "without certain numbers" in newer.page.text
 
 

@@ -5,7 +5,7 @@ import pytest
 from pagefold.derive.entry import Standings, enter
 from pagefold.derive.values import NEVER, SHIPPED, mentioned
 from pagefold.derive.working_set.attention import Attention
-from pagefold.derive.working_set.chunks import chunks_of
+from pagefold.derive.working_set.chunks import Chunk, chunks_of
 from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.file_views import doubt_about, file_views
 from pagefold.derive.working_set.names import Names
@@ -160,6 +160,23 @@ def test_pieces_of_a_file_without_numbers_are_told_as_such() -> None:
     )
 
 
+def test_lines_without_numbers_that_are_cut_at_an_end_are_marked() -> None:
+    lines = tuple(f"total_{at} = amount_of_row({at})" for at in range(9))
+    sure = FileText().shown(1, lines, 0)
+    unsure = sure.doubted("make", 1)
+    chunks = [Chunk("a.py", 0, begin, begin + 3, 10, 1.0, 0, lines[begin : begin + 3]) for begin in (0, 3, 6)]
+
+    def shown(text: FileText, *which: int) -> tuple[str | None, ...]:
+        (view,) = file_views({"a.py": KnownFile("a.py", text)}, [chunks[at] for at in which])
+        return view.lines
+
+    assert shown(unsure, 0) == (*lines[:3], None)
+    assert shown(unsure, 1) == (None, *lines[3:6], None)
+    assert shown(unsure, 0, 2) == (*lines[:3], None, *lines[6:])
+    assert shown(unsure, 0, 1, 2) == lines
+    assert None not in shown(sure, 1)  # its title says which lines these are
+
+
 def test_a_throw_away_copy_is_less_likely_needed_than_the_file_at_work() -> None:
     text = FileText().written("def total():\n    return 1\n\n\ndef rest():\n    return 2\n", 0)
     files = {path: KnownFile(path, text) for path in ("/tmp/a.py", "/srv/mill/a.py", "/tmp/own.py")}
@@ -183,7 +200,7 @@ def test_files_that_were_deleted_are_told_as_such_and_shown_nowhere() -> None:
         )
     )
 
-    assert "files known to have been deleted or moved away; there may be others:\n/srv/mill/old.py (message 5)" in told
+    assert "files that are known to be deleted or moved away; there may be others:\n/srv/mill/old.py (message 5)" in told
     assert "def total_" not in told
 
 

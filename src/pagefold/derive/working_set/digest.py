@@ -93,7 +93,7 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), said, held)
     parts += [Part(view.title, view.lines, view.doubt) for view in views]
     if removed := removed_lines(material.work.files.removed):
-        parts.append(Part("files known to have been deleted or moved away; there may be others:", tuple(removed)))
+        parts.append(Part("files that are known to be deleted or moved away; there may be others:", tuple(removed)))
     mentioned = facts_of("\n".join([part.text for part in parts]))
     shown = facts_of("\n".join([line for view in views for line in view.lines if line is not None]))
     stands = material.standing

@@ -67,10 +67,15 @@ def doubt_about(text: FileText, seen: int) -> str:
 def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], doubt: str) -> FileView:
     runs = list(_runs(chunks))
     lines: list[str | None] = []
-    for region, begin, end in runs:
-        if lines:
+    cut = False  # where lines have no numbers, nothing else tells that known ones are left out at an end
+    for index, begin, end in runs:
+        region = file.text.regions[index]
+        bare = bool(doubt) or region.start is None
+        if lines or (bare and begin > 0):
             lines.append(None)
-        lines += _numbered(file.text.regions[region], begin, end, certain=not doubt)
+        lines += _numbered(region, begin, end, certain=not doubt)
+        cut = bare and end < len(region.lines)
+    lines += [None] if cut else []
     page = Page.of(PageKind.EVIDENCE, known_text(file), file.name)
     changed = ", changed in this session" if file.edits else ""
     title = f"{_name(file)}{changed}, lines" if doubt else _title(file, runs, page.handle)
