@@ -200,7 +200,8 @@ def test_files_that_were_deleted_are_told_as_such_and_shown_nowhere() -> None:
         )
     )
 
-    assert "files that are known to be deleted or moved away; there may be others:\n/srv/mill/old.py (message 5)" in told
+    gone = "files that are known to be deleted or moved away; there may be others:"
+    assert f"{gone}\n/srv/mill/old.py (message 5)" in told
     assert "def total_" not in told
 
 
