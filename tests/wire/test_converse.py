@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.wire import converse, json_text
-from pagefold.wire.apis import CHAT, CONVERSE, GENERATE, MESSAGES, RESPONSES, api_of
+from pagefold.wire.apis import CHAT, CONVERSE, GENERATE, MESSAGES, RESPONSES, api_of, without_reasoning
 from pagefold.wire.aws_frames import FrameReader
 from pagefold.wire.message import Block, BlockKind, Message, Role, Usage
 from tests.wire.aws_framing import frame
@@ -160,6 +160,14 @@ def test_reasoning_is_known_by_its_signature_and_can_be_left_out() -> None:
     assert reasoning.is_bound(request)
     by_hand = b'{"messages":[],"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":5}}}'
     assert not reasoning.is_bound(converse.parse_request(by_hand))
+
+
+def test_an_item_of_another_api_with_such_a_part_is_left_as_it_is() -> None:
+    item = {"type": "reasoning", "id": "rs", "content": [SIGNED, {"text": "So."}]}
+    body = json.dumps({"model": "gpt-x", "input": [{"role": "user", "content": "Go."}, item]})
+    message = RESPONSES.parse_request(body.encode()).messages[1]
+
+    assert without_reasoning(message) == message
 
 
 def test_an_answer_is_read_with_its_usage() -> None:

@@ -18,7 +18,10 @@ def keys(message: Message) -> tuple[str, ...]:
     """The signature of every piece of reasoning in a message."""
     if message.role is not Role.ASSISTANT or not any(sign in message.raw for sign in _SIGNS):
         return ()
-    content = map(as_object, as_list(as_object(json_text.parse(message.raw)).get("content")))
+    value = as_object(json_text.parse(message.raw))
+    if "role" not in value:  # an item of another API with such a part
+        return ()
+    content = map(as_object, as_list(value.get("content")))
     said = [as_object(part.get(_REASONING)) for part in content]
     found = (as_object(each.get("reasoningText")).get("signature") or each.get("redactedContent") for each in said)
     return tuple(key for each in found if (key := as_string(each)))
