@@ -7,6 +7,7 @@ stays on loopback and below the test's own folder; no key is needed.
 import hashlib
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -131,6 +132,25 @@ def test_a_second_prompt_extends_the_first(claude: Path, tmp_path: Path) -> None
     assert [event["result"] for event in events if event["type"] == "result"] == ["Hello again."]
     assert len(model.requests) == 2
     assert (proxy.totals.prefix.moved, proxy.totals.prefix.histories, proxy.totals.faults) == (0, 1, 0)
+
+
+def test_run_wins_over_an_address_that_claude_codes_settings_name(claude: Path, tmp_path: Path) -> None:
+    """As `pagefold init claude-code --proxy` leaves it, with no `pagefold serve` that runs."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    settings = {"env": {"ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}"}}
+    (tmp_path / "home" / "config" / "settings.json").write_text(json.dumps(settings))
+    pagefold = tmp_path / "pagefold"
+    pagefold.write_text(f'#!/bin/sh\nexec {sys.executable} -m pagefold run --port 0 {claude} "$@"\n')
+    pagefold.chmod(0o755)
+    model = ScriptedModel([ScriptedTurn("Hello.")])
+    with running(model) as upstream:
+        told = {"PAGEFOLD_SERVE_ANTHROPIC_URL": upstream, "PAGEFOLD_SERVE_PORT": str(port)}
+        events = run(pagefold, upstream, tmp_path, "-p", "Say hello", **told)
+
+    assert [event["result"] for event in events if event["type"] == "result"] == ["Hello."]
 
 
 def test_why_the_cache_was_missed_goes_from_the_provider_by_its_log_into_the_report(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 
 from pagefold.cli.proxy_summary import summary
+from pagefold.cli.run import own_upstreams
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.neighbour import is_pagefold_address
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.totals import CostCheck, Totals, Work
@@ -248,3 +251,103 @@ def test_serve_that_no_request_came_by_says_so(tmp_path: Path) -> None:
         _, said = serve.communicate(timeout=20)
 
     assert "no request came by here" in said
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def claude_with(home: Path, user: str, project: str, *arguments: str, port: int) -> tuple[list[str], str, str]:
+    """Runs a stand-in named `claude` with these addresses in its settings files: its arguments, the address that Claude
+    Code would go to, and what pagefold said."""
+    (home / "bin").mkdir()
+    program = home / "bin" / "claude"
+    told = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['ANTHROPIC_BASE_URL']]))"
+    program.write_text(f"#!{sys.executable}\n{told}\n")
+    program.chmod(0o755)
+    for place, address in ((home / ".claude", user), (home / "work" / ".claude", project)):
+        place.mkdir(parents=True)
+        if address:
+            (place / "settings.json").write_text(json.dumps({"env": {"ANTHROPIC_BASE_URL": address}}))
+    ended = subprocess.run(
+        [sys.executable, "-m", "pagefold", "run", str(program), *arguments],
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "PAGEFOLD_SERVE_PORT": str(port)},
+        cwd=home / "work",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    given, address = json.loads(ended.stdout)
+    return given, address, ended.stderr
+
+
+@pytest.mark.parametrize("place", ["user", "project"])
+def test_claude_code_goes_to_the_proxy_of_run_where_its_settings_name_one_that_does_not_run(
+    tmp_path: Path, place: str
+) -> None:
+    dead = f"http://127.0.0.1:{(port := free_port())}"
+    given, address, _ = claude_with(
+        tmp_path, dead if place == "user" else "", dead if place == "project" else "", "-p", "x", port=port
+    )
+
+    assert given[0] == "--settings"
+    assert json.loads(given[1])["env"] == {"ANTHROPIC_BASE_URL": address}
+    assert given[2:] == ["-p", "x"]
+    assert address != dead
+
+
+def test_claude_code_without_an_address_in_its_settings_gets_its_command_line_as_it_is(tmp_path: Path) -> None:
+    given, address, _ = claude_with(tmp_path, "", "", "-p", "x", port=free_port())
+
+    assert given == ["-p", "x"]
+    assert address.startswith("http://127.0.0.1:")
+
+
+def test_a_pagefold_that_claude_code_is_set_to_is_joined(tmp_path: Path) -> None:
+    with running(Proxy(Upstreams({}), Conversations())) as url:
+        given, address, said = claude_with(tmp_path, url, "", port=free_port())
+
+    assert (given, address) == ([], url)
+    assert f"another pagefold serves on {url}" in said
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "arguments", "told"),
+    [
+        (GATEWAY, "", (), ""),
+        ("", GATEWAY, (), "a project's choice is not followed"),
+        (GATEWAY, "", ("--settings", "{}"), "--settings is given already"),
+    ],
+)
+def test_an_address_in_claude_codes_settings_that_wins_over_run_is_told(
+    tmp_path: Path, user: str, project: str, arguments: tuple[str, ...], told: str
+) -> None:
+    given, _, said = claude_with(tmp_path, user, project, *arguments, port=free_port())
+
+    assert ("past pagefold" in said) is bool(told)
+    assert told in said
+    assert given == list(arguments) if told else given[0] == "--settings"
+
+
+@pytest.mark.parametrize(
+    ("program", "environment", "codex"),
+    [
+        ("claude", {"ANTHROPIC_BASE_URL": "{}"}, {}),
+        ("agent", {"OPENAI_BASE_URL": "{}/v1"}, {}),
+        ("codex", {}, {"openai_base_url": "{}/v1"}),  # which -c replaces, as above
+    ],
+)
+def test_an_address_where_pagefold_is_to_serve_and_nobody_listens_is_no_upstream(
+    program: str, environment: Mapping[str, str], codex: Mapping[str, str]
+) -> None:
+    port = free_port()
+
+    def upstreams_at(address: str) -> dict[str, str]:
+        variables, file = ({k: v.format(address) for k, v in given.items()} for given in (environment, codex))
+        meant = agents.upstreams([program], variables, file)
+        return own_upstreams(meant, {url for url in meant.values() if is_pagefold_address(url, port)}, {})
+
+    assert upstreams_at(f"http://127.0.0.1:{port}") == {}
+    assert upstreams_at(GATEWAY)

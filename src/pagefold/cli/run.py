@@ -16,6 +16,8 @@ Examples:
 import argparse
 import signal
 import subprocess
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
 
 from pagefold import config
 from pagefold.cli import output, serve
@@ -23,7 +25,15 @@ from pagefold.cli.arguments import add_policy, add_store
 from pagefold.cli.proxy_summary import summary
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import agents
-from pagefold.model_proxy.neighbour import is_free, is_open_pagefold, requests_at
+from pagefold.model_proxy.agents import ANTHROPIC
+from pagefold.model_proxy.neighbour import (
+    is_free,
+    is_open_pagefold,
+    is_pagefold,
+    is_pagefold_address,
+    port_here,
+    requests_at,
+)
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.totals import Totals
 
@@ -41,27 +51,34 @@ def run(options: argparse.Namespace) -> int:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise ConfigError("pagefold run: expected an agent to start: claude, codex, opencode or any other program")
-    given, codex = config.process_environment({}), config.codex_settings()
+    codex, claude = config.codex_settings(), config.claude_variables() if agents.is_claude(command) else []
+    given = config.process_environment(claude[0][1] if claude else {})  # a project's file may not choose the upstream
     names = ("policy", "observe", "trial", "window", "anthropic_url", "openai_url")
     flags = {f"serve.{name}": getattr(options, name) for name in names}
     flags |= {**config.store_flags(options.store), "config": options.config}
     loaded = config.load(flags=flags)
-    meant = agents.upstreams(command, given, codex).items()
-    own = {key: url for key, url in meant if loaded.origins.get(key, config.DEFAULT) == config.DEFAULT}
+    usual = loaded.settings.serve.port
+    meant = agents.upstreams(command, given, codex)
+    ours = {url for url in meant.values() if is_pagefold_address(url, usual)}
+    own = own_upstreams(meant, ours, loaded.origins)
     settings = config.load(flags={**flags, **own}).settings if own else loaded.settings
     if remark := agents.remark(command, given, codex):
         output.to_stderr(f"pagefold: {remark}")
-    port = options.port
+    overruled, kept = _claude_settings(command, claude, usual)
+    if kept:
+        output.to_stderr(f"pagefold: {kept}")
+    port = options.port or next((port for url in ours if is_open_pagefold(port := port_here(url))), 0)
     if not is_free(port):
         if is_open_pagefold(port):
             joined = f"http://127.0.0.1:{port}"
             output.to_stderr(f"pagefold: another pagefold serves on {joined}; {command[0]} uses that one")
-            return _joined(port, agents.start(command, joined, settings.serve.anthropic_url, given, codex), command[0])
+            start = agents.start(command, joined, settings.serve.anthropic_url, given, codex, overruled)
+            return _joined(port, start, command[0])
         output.to_stderr(f"pagefold: port {port} is taken by something else; a free one is used")
         port = 0
     working = serve.working_proxy(settings, token="", scope=config.project_scope(settings))
     with working as (proxy, _), running(proxy, port) as url:
-        code = _wait(agents.start(command, url, settings.serve.anthropic_url, given, codex))
+        code = _wait(agents.start(command, url, settings.serve.anthropic_url, given, codex, overruled))
     seen = proxy.totals
     if options.json:
         print(seen.to_json())
@@ -71,6 +88,29 @@ def run(options: argparse.Namespace) -> int:
     if not options.json and proxy.conversations.notebook.has_bound_reasoning:
         output.to_stderr(f"pagefold: {agents.leaving(command)}")
     return code
+
+
+def own_upstreams(meant: Mapping[str, str], ours: Set[str], origins: Mapping[str, str]) -> dict[str, str]:
+    """Returns the upstreams that the agent's own settings mean, where pagefold's say nothing. An address at which
+    pagefold itself is to serve is none: it would ask itself, or nobody."""
+    return {
+        key: url for key, url in meant.items() if url not in ours and origins.get(key, config.DEFAULT) == config.DEFAULT
+    }
+
+
+def _claude_settings(
+    command: Sequence[str], files: Sequence[tuple[Path, Mapping[str, str]]], usual: int
+) -> tuple[dict[str, str], str]:
+    """Returns which variables of Claude Code's settings files are to be overruled, and what is said of an address there
+    that is not."""
+    named = [(number, file, url) for number, (file, variables) in enumerate(files) if (url := variables.get(ANTHROPIC))]
+    if named:
+        number, file, url = named[-1]
+        ours = is_pagefold_address(url, usual)
+        has_own = agents.has_settings(command)
+        if (has_own and not (ours and is_pagefold(port_here(url)))) or (number and not ours):
+            return {}, agents.settled_elsewhere(command, str(file), url)
+    return {name: value for _, variables in files for name, value in variables.items()}, ""
 
 
 def _joined(port: int, start: agents.Start, name: str) -> int:

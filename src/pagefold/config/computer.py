@@ -130,6 +130,26 @@ def claude_settings(environment: Mapping[str, str] = os.environ, platform: str =
     return folder / "settings.json" if folder else None
 
 
+def claude_variables(
+    environment: Mapping[str, str] = os.environ, platform: str = sys.platform, folder: Path | None = None
+) -> list[tuple[Path, dict[str, str]]]:
+    """Returns the variables that Claude Code's settings files set, which win over those it is started with: the user's
+    file first, then those of the project in the folder; the later win. A file that cannot be read sets none."""
+    here = (folder or Path.cwd()) / ".claude"
+    user = claude_settings(environment, platform)
+    places = dict.fromkeys([user or Path(), here / "settings.json", here / "settings.local.json"])
+    return [(place, _variables_in(place)) for place in places]
+
+
+def _variables_in(place: Path) -> dict[str, str]:
+    try:
+        said = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}  # Claude Code itself says what is wrong with it
+    variables = said.get("env") if isinstance(said, dict) else None
+    return {name: str(value) for name, value in variables.items()} if isinstance(variables, dict) else {}
+
+
 def codex_settings(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> dict[str, Any]:
     """Returns what Codex's own settings file says, as TOML is read; nothing where there is none that can be read."""
     try:

@@ -5,6 +5,7 @@ schema instead of searching for tools, and takes a window of a million tokens fo
 everything on, so variables set here bring both back. Nothing that the user has set is overruled.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -68,9 +69,11 @@ def start(
     upstream: str,
     environment: Mapping[str, str],
     codex: Mapping[str, Any] | None = None,
+    claude: Mapping[str, str] | None = None,
 ) -> Start:
     """Returns how to start an agent. `url` is the proxy's, `upstream` where it sends Anthropic requests, `codex` what
-    Codex's own settings file says."""
+    Codex's own settings file says, and `claude` the variables that Claude Code's settings files set: they win over its
+    environment, and its option --settings wins over them."""
     variables: dict[str, str] = {}
     for name in (ANTHROPIC, OPENAI, GEMINI):
         # An address whose paths are not those of the API is left as it is.
@@ -91,7 +94,31 @@ def start(
         key, address = _codex_provider(codex or {})
         replaced = ("-c", f'{key}="{url}/v1"') if key and (not address or _ends_in_version(address)) else ()
         return Start((program, *replaced, *arguments), variables)
+    settled = {name: value for name, value in variables.items() if (claude or {}).get(name, value) != value}
+    if settled and is_claude(command) and not has_settings(command):
+        return Start((program, "--settings", json.dumps({"env": settled}), *arguments), variables)
     return Start(tuple(command), variables)
+
+
+def is_claude(command: Sequence[str]) -> bool:
+    return _name(command) == "claude"
+
+
+def settled_elsewhere(command: Sequence[str], file: str, address: str) -> str:
+    """Returns what the user should know where a settings file of Claude Code names an address that stays."""
+    if has_settings(command):
+        return (
+            f"{file} sends Claude Code to {address}, past pagefold, and is not overruled because --settings is given "
+            f"already; name {ANTHROPIC} in neither, or start it without --settings"
+        )
+    return (
+        f"{file} sends Claude Code to {address}, past pagefold; a project's choice is not followed: take {ANTHROPIC} "
+        "out of it, and name the address by --anthropic-url if you trust it"
+    )
+
+
+def has_settings(command: Sequence[str]) -> bool:
+    return any(one == "--settings" or one.startswith("--settings=") for one in command[1:])
 
 
 def remark(command: Sequence[str], environment: Mapping[str, str], codex: Mapping[str, Any] | None = None) -> str:

@@ -4,6 +4,9 @@ import http.client
 import json
 import socket
 from typing import Any
+from urllib.parse import urlsplit
+
+from pagefold.loopback import is_loopback_url
 
 _SECONDS = 1.0
 
@@ -21,6 +24,28 @@ def is_open_pagefold(port: int) -> bool:
     """Whether a pagefold serves there that asks for no token."""
     answer = _asked(port, "/pagefold/live")
     return answer.get("program") == "pagefold" and not answer.get("token")
+
+
+def is_pagefold_address(address: str, usual: int) -> bool:
+    """Whether an address is a pagefold's on this computer: one serves there, or nobody listens and the port is the
+    usual one."""
+    port = port_here(address)
+    if not port:
+        return False
+    return is_pagefold(port) or (port == usual and is_free(port))
+
+
+def port_here(address: str) -> int:
+    """The port of an address of this computer; 0 where it is another's, or names none."""
+    try:
+        return (urlsplit(address).port or 0) if is_loopback_url(address) else 0
+    except ValueError:  # a port that is none
+        return 0
+
+
+def is_pagefold(port: int) -> bool:
+    """Whether a pagefold serves there, with a token or without."""
+    return _asked(port, "/pagefold/live").get("program") == "pagefold"
 
 
 def requests_at(port: int) -> int | None:
