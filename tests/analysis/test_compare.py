@@ -85,6 +85,17 @@ def test_one_short_session_is_said_to_be_neither_drawn_nor_the_worst() -> None:
     )
 
 
+def test_where_all_cost_the_same_nobody_wins() -> None:
+    made = comparison(*[(figures(100), figures(100), figures(100))] * 3)
+
+    assert made.verdict() == "None of these differs: on these recordings each costs what the history as it is costs."
+    assert comparison((figures(100), figures(120), figures(60, missed=4))).verdict() == (
+        "None that misses 0.30 % or less is cheaper than the history as it is. "
+        "Cheaper, but missing too much: compaction at 64,000 (-40.0 %, 0.40 % missed)."
+    )
+    assert " wins: " in comparison((figures(100), figures(100), figures(99))).verdict()
+
+
 def test_the_worst_session_is_told_and_short_ones_say_nothing() -> None:
     made = comparison(
         (figures(100), figures(50), figures(80)),

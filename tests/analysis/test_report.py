@@ -17,7 +17,7 @@ from pagefold.analysis.engine import Engine, run_on_sessions, sessions_of
 from pagefold.analysis.replay import Terms, replay
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.report import SavingsReport
-from pagefold.analysis.report.figures import figures_of
+from pagefold.analysis.report.figures import figures_of, warnings_of
 from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
 from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport
@@ -100,6 +100,25 @@ def test_a_result_that_was_read_again_and_the_one_that_wasted_most_are_named() -
     assert found.wasted[0].wasted >= found.wasted[-1].wasted > 0
     assert found.wasted[0].before_text.startswith("     1→def handler_")
     assert found.wasted[0].shown_tokens < found.wasted[0].tokens
+
+
+@pytest.mark.parametrize(("missed", "told"), [(0, []), (3, []), (4, ["economic misses 0.40 %"])])
+def test_folds_that_miss_more_than_compare_allows_are_said_to(missed: int, told: list[str], tmp_path: Path) -> None:
+    report = report_of(written(tmp_path / "logs.jsonl", talk("s")))
+    report.after.demanded, report.after.missed = 1_000, missed
+
+    assert [said.partition(" of what")[0] for said in warnings_of(report)] == told
+
+
+def test_how_tokens_are_counted_is_said_in_a_sentence(tmp_path: Path) -> None:
+    report = report_of(written(tmp_path / "logs.jsonl", talk("s")))
+
+    assert report.notes()[0] == "Tokens are counted as o200k, exact for models of OpenAI only."
+    report.job = replace(report.job, fitted=frozenset({"tokens"}))
+    assert report.notes()[0] == (
+        "Tokens are counted for the model of each session: exactly for models of OpenAI, estimated for others; as "
+        "o200k where no model is known."
+    )
 
 
 def test_without_text_no_word_of_a_log_is_in_the_page(tmp_path: Path) -> None:

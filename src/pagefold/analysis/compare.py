@@ -149,6 +149,19 @@ class Comparison:
         if not ranked:
             return f"No policy missed {rate(MISSED)} or less of what answers used."
         best = ranked[0]
+        if len(everyone) > 1 and {round(one.effective, 9) for one in everyone} == {1.0}:
+            return "None of these differs: on these recordings each costs what the history as it is costs."
+        if len(everyone) > 1 and round(best.effective, 9) == 1.0:
+            sentences = [f"None that misses {rate(MISSED)} or less is cheaper than the history as it is."]
+        else:
+            sentences = self._won(best, ranked)
+        if cheaper := [one for one in everyone if not one.eligible and one.effective < best.effective]:
+            names = ", ".join(f"{one.choice} ({change(one.effective)}, {rate(one.missed)} missed)" for one in cheaper)
+            sentences.append(f"Cheaper, but missing too much: {names}.")
+        return " ".join(sentences)
+
+    def _won(self, best: ComparedPolicy, ranked: Sequence[ComparedPolicy]) -> list[str]:
+        """By how much the winner wins, whom it is ahead of, and who costs the same."""
         interval = (
             f" ({change(best.low)} to {change(best.high)} in 95 of 100 draws of the sessions)" if best.high else ""
         )
@@ -161,10 +174,7 @@ class Comparison:
             sentences.append(f"It is ahead of {second.choice} ({change(second.effective)}){ahead}.")
         if same := [one for one in ranked[1:] if one.effective == best.effective]:
             sentences.append(f"{', '.join(str(one.choice) for one in same)} cost the same.")
-        if cheaper := [one for one in everyone if not one.eligible and one.effective < best.effective]:
-            names = ", ".join(f"{one.choice} ({change(one.effective)}, {rate(one.missed)} missed)" for one in cheaper)
-            sentences.append(f"Cheaper, but missing too much: {names}.")
-        return " ".join(sentences)
+        return sentences
 
     def _ahead(self, one: ComparedPolicy, other: ComparedPolicy) -> float:
         """In which share of the draws one policy is cheaper than the other."""

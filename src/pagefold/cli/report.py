@@ -26,7 +26,7 @@ from pagefold.adapters.recordings import LogPath
 from pagefold.adapters.sqlite import session_rows
 from pagefold.analysis.engine import sessions_of, size_of
 from pagefold.analysis.report import EXAMPLE, SavingsReport
-from pagefold.analysis.report.figures import figures_of, to_dict
+from pagefold.analysis.report.figures import figures_of, to_dict, warnings_of
 from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
 from pagefold.analysis.session_report import ReportOptions, session_report
@@ -129,4 +129,12 @@ def _said(report: SavingsReport, path: Path) -> str:
     figures = (f"  {figure.value} {figure.words.replace('`', '')}" for figure in figures_of(report)[:3])
     wrote = f"Wrote {path}: {several(report.sessions, 'session')}{when}."
     about = [EXAMPLE] if report.example else []
-    return "\n".join([wrote, *about, *figures, "Open it in a browser: it says of every figure how it was got."])
+    return "\n".join(
+        [
+            wrote,
+            *about,
+            *figures,
+            *(f"  ! {warning}" for warning in warnings_of(report)),
+            "Open it in a browser: it says of every figure how it was got.",
+        ]
+    )

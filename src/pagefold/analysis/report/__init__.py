@@ -178,11 +178,11 @@ class SavingsReport:
         """What was measured, what was estimated, and what is not in the figures."""
         job, before = self.job, self.before
         counts = counter(job.tokens)
-        by_model = " or like the model of each session" if "tokens" in job.fitted else ""
         notes = [
-            f"Tokens are counted as {counts.label}{by_model}."
-            if counts.exact
-            else f"Tokens are {counts.label}{by_model}.",
+            f"Tokens are counted for the model of each session: exactly for models of OpenAI, estimated for others; as "
+            f"{counts.name} where no model is known."
+            if "tokens" in job.fitted
+            else f"Tokens are counted as {counts.label}.",
             f"Prices are those of {self._priced()}.",
             _cache_note(before),
             (

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from pagefold.analysis.compare import MISSED
 from pagefold.analysis.report import EXAMPLE, SavingsReport
 from pagefold.analysis.request_usage import Money
 from pagefold.analysis.session_bill import LARGE_HEAD, Bill
-from pagefold.number_format import day_of, money, several, share, short
+from pagefold.number_format import day_of, money, rate, several, share, short
 
 _POLICIES = {
     "lossless": ("pagefold run, as it comes (lossless: nothing is left out)", "saved by `pagefold run` as it comes"),
@@ -36,6 +37,12 @@ class Figure(NamedTuple):
 def figures_of(report: SavingsReport) -> list[Figure]:
     """The headline, the most important figure first."""
     return [*_paid(report.bill), *_saved(report.bill), *_could_save(report), *_windows(report.bill)]
+
+
+def warnings_of(report: SavingsReport) -> Iterator[str]:
+    """What `compare` would not rank for what it misses."""
+    if (missed := report.after.missed_share) > MISSED:
+        yield f"economic misses {rate(missed)} of what answers used; pagefold compare allows {rate(MISSED)}."
 
 
 def percent(part: float, plus_or_minus: float | None = None) -> str:
