@@ -25,6 +25,8 @@ SICK = [
     ((Sample("pagefold_own_faults_total", 3, (("surface", "model"),)),), "3 faults of pagefold itself", True),
     ((Sample("pagefold_refused_total", 4, (("why", "too many"),)),), "4 clients were turned away (too many)", False),
     ((Sample("pagefold_sink_backlog", 9, (("what", "pages"),)),), "9 pages have not reached", False),
+    ((Sample("pagefold_requests_failed_total", 600),), "1,200 requests passed, 600 of them failed", True),
+    ((Sample("pagefold_requests_failed_total", 599),), "1,200 requests passed, 599 of them failed", False),
     (tuple(of_workers(2, 1)), "workers ended 1 times", True),
     (
         (

@@ -1,7 +1,7 @@
 """`pagefold doctor`: checks whether proxies, store and agents work together, and says what to do if not.
 
-Checks the settings, the store, the addresses of the providers, how a running proxy says it is, and the environment that
-an agent started from here would have. Exit code 1: something has to be done.
+Checks the settings, the store, the addresses of the providers, how a running proxy says it is, the environment that an
+agent started from here would have, and the address in Claude Code's settings. Exit code 1: something has to be done.
 
 Examples:
   pagefold doctor
@@ -12,7 +12,7 @@ import argparse
 import shutil
 import socket
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from urllib.parse import urlsplit
 
@@ -29,6 +29,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.agents import SetupFinding
+from pagefold.model_proxy.neighbour import is_free, is_pagefold, port_here
 from pagefold.number_format import several
 from pagefold.settings.sections import Settings
 from pagefold.telemetry import health
@@ -50,7 +51,10 @@ def run(options: argparse.Namespace) -> int:
         unused = () if config.codex_has_login() else [account.name for account in accounts()]
         for name, url in upstreams_of(settings).addresses.items():
             findings += _upstream(name, url) if name not in unused else ()
-    findings += [*_programs(), *agents.looked_at(config.process_environment({})), agents.LEAVING_AT_WILL]
+    environment, files = config.process_environment({}), config.claude_variables()
+    told = [("the environment", environment), *((str(file), variables) for file, variables in files)]
+    won = {name: value for _, variables in told for name, value in variables.items()}
+    findings += [*_programs(), *_pointed(told, settings), *agents.looked_at(won), agents.LEAVING_AT_WILL]
     if options.json:
         output.print_json([{"about": one.about, "found": one.found, "remedy": one.remedy} for one in findings])
     else:
@@ -105,6 +109,32 @@ def _proxy(settings: Settings) -> Iterator[SetupFinding]:
     yield SetupFinding("proxy", f"a pagefold serves on {url}")
     for line in health.health_lines(metrics):
         yield SetupFinding("proxy", line.text, line.remedy)
+
+
+def _pointed(told: Iterable[tuple[str, Mapping[str, str]]], settings: Settings) -> Iterator[SetupFinding]:
+    """Where agents are sent by whoever names an address, and whether a pagefold serves there."""
+    usual = settings.serve.port
+    for who, variables in told:
+        address = variables.get(agents.ANTHROPIC, "")
+        port = port_here(address)
+        leave = f"take {agents.ANTHROPIC} out of {who}"
+        if who == str(config.claude_settings()):
+            leave += " (pagefold init claude-code --proxy --undo)"
+        if port and is_pagefold(port):
+            yield SetupFinding("address", f"{who} sends Claude Code to {address}, where a pagefold serves")
+        elif port and is_free(port):
+            said = (
+                f"{who} sends Claude Code to {address}, where nothing listens: without pagefold run it gets no answer"
+            )
+            yield SetupFinding("address", said, f"start pagefold serve --port {port}, or {leave}")
+        elif port:
+            said = f"{who} sends Claude Code to {address}, where something else than a pagefold listens"
+            yield SetupFinding("address", said, leave)
+        elif address and is_pagefold(usual):
+            said = f"{who} sends Claude Code to {address}, past the pagefold that runs on port {usual}"
+            yield SetupFinding("address", said, f"{leave}, or start it by pagefold run claude")
+        elif address:
+            yield SetupFinding("address", f"{who} sends Claude Code to {address}")
 
 
 def _metrics(url: str, key: str) -> str:

@@ -15,6 +15,7 @@ _LABEL = re.compile(r'[a-z_]+="((?:[^"\\]|\\.)*)"')
 _MEGABYTE = 1 << 20
 _SLOW_SECONDS = 0.1
 _BUSY_SHARE = 0.9
+_FAILING_SHARE = 0.5
 
 
 class HealthLine(NamedTuple):
@@ -41,10 +42,15 @@ def health_lines(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[HealthL
     def value(name: str, labels: str = "") -> float:
         return metrics.get(name, {}).get(labels, 0.0)
 
-    failed = sum(metrics.get("pagefold_requests_failed_total", {}).values())
+    asked, failed = value("pagefold_requests_total"), sum(metrics.get("pagefold_requests_failed_total", {}).values())
     workers = f" by {value('pagefold_workers'):.0f} workers" if "pagefold_workers" in metrics else ""
-    passed = several(round(value("pagefold_requests_total")), "request")
-    yield HealthLine(f"{passed} passed{workers}, {failed:,.0f} of them failed")
+    often = failed and failed >= _FAILING_SHARE * asked
+    yield HealthLine(
+        f"{several(round(asked), 'request')} passed{workers}, {failed:,.0f} of them failed",
+        "see whether its upstreams are reached and take the key; it writes to stderr why one gave no answer"
+        if often
+        else "",
+    )
     if again := value("pagefold_worker_restarts_total"):
         yield HealthLine(f"workers ended {again:,.0f} times and were started again", "look at what it wrote to stderr")
     if faults := value("pagefold_own_faults_total", "model"):
