@@ -78,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
         port = 0
     working = serve.working_proxy(settings, token="", scope=config.project_scope(settings))
     with working as (proxy, _), running(proxy, port) as url:
+        proxy.unanswered = lambda host, cause: None  # the agent says it on its own screen
         code = _wait(agents.start(command, url, settings.serve.anthropic_url, given, codex, overruled))
     seen = proxy.totals
     if options.json:

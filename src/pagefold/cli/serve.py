@@ -20,17 +20,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
+from pagefold import config
 from pagefold.cli import output, serve_setup, telemetry_setup
 from pagefold.cli.arguments import add_policy, add_store, load_settings
 from pagefold.cli.proxy_summary import summary
 from pagefold.cli.serve_setup import counted, opened_proxy, problem_log
+from pagefold.model_proxy import agents
+from pagefold.model_proxy.neighbour import port_here
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.reloading import ReloadingApp, ServedApp
 from pagefold.model_proxy.totals import Totals
 from pagefold.pages.scope import THIS_USER, StoreScope
-from pagefold.settings.sections import Settings
+from pagefold.settings.sections import ServeSettings, Settings
 
 _FIXED = ("host", "port", "tls_certificate", "tls_key", "workers", "teams")
 _FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall", "workers", "trial")
@@ -115,11 +118,35 @@ def _started(options: argparse.Namespace, settings: Settings, port: int, key: st
     if options.json:
         print(json.dumps({"url": url, **({"dashboard": shown} if shown else {})}), flush=True)
         return
+    for line in not_followed(config.process_environment({}), serve, port):
+        output.to_stderr(f"pagefold: {line}")
     does = "observes" if serve.observe else f"derives requests by {serve.policy}"
     by = f" with {serve.workers} workers" if serve.workers > 1 else ""
+    usual = serve_setup.upstreams_of(Settings()).addresses
+    used = serve_setup.upstreams_of(settings).addresses.items()
+    others = [f"{name} at {_shown(address)}" for name, address in used if usual.get(name) != address]
+    by += f" for {', '.join(others)}" if others else ""
     print(f"pagefold {does} on {url}{by} (try ANTHROPIC_BASE_URL={url} claude); Ctrl-C ends it", flush=True)
     if shown:
         print(f"dashboard: {shown}{' (its key is the token)' if serve.token else ''}", flush=True)
+
+
+def not_followed(environment: Mapping[str, str], serve: ServeSettings, port: int) -> Iterator[str]:
+    """Says which addresses in the environment are not where requests go on to: those are for clients."""
+    for variable, used, name in (
+        (agents.ANTHROPIC, serve.anthropic_url, "anthropic_url"),
+        (agents.OPENAI, serve.openai_url, "openai_url"),
+    ):
+        address = environment.get(variable, "").rstrip("/").removesuffix("/v1")
+        if address and address != used.rstrip("/").removesuffix("/v1") and port_here(address) != port:
+            flag = f"--{name.replace('_', '-')}"
+            yield f"{variable} is not followed: requests go on to {_shown(used)}; serve.{name} ({flag}) sets that"
+
+
+def _shown(address: str) -> str:
+    """An address without the name and password that it may hold."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 @contextmanager

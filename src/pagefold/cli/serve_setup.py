@@ -50,6 +50,7 @@ def opened_proxy(settings: Settings, *, token: str | None = None, scope: StoreSc
     problems = problem_log(settings)
     with opened_stores(settings, problems, scope) as (library, known):
         proxy = proxy_for(settings, library, known=known, token=token, report=lambda line: problems("fault", line))
+        proxy.unanswered = unanswered(problems)
         if library is not None:
             library.when_back(proxy.store_is_back)
         if telemetry_setup.store_path(settings) is None:
@@ -61,6 +62,11 @@ def opened_proxy(settings: Settings, *, token: str | None = None, scope: StoreSc
 
 def problem_log(settings: Settings) -> ProblemLog:
     return ProblemLog(as_json=settings.telemetry.log == "json")
+
+
+def unanswered(problems: ProblemLog) -> Callable[[str, str], None]:
+    """Tells of an upstream that gives no answer, each no more than once a minute."""
+    return lambda host, cause: problems(f"upstream {host}", f"upstream {host} failed: {cause}")
 
 
 def run_reloading(app: ReloadingApp, settings: Settings, started: Callable[[int], None]) -> None:

@@ -131,6 +131,7 @@ class _Teams:
             sharers=max(1, len(self._gate.teams())),
             report=lambda line: self._problems("fault", line),
         )
+        proxy.unanswered = serve_setup.unanswered(self._problems)
         if self._library is not None:
             self._library.when_back(proxy.store_is_back)
         return TeamProxy(proxy, self._watched(proxy, team))

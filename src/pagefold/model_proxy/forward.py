@@ -192,7 +192,8 @@ class ProxiedRequest:
             raise ClientLeftError from error
         self._ending = Ending.UNREACHABLE
         host = self._target.host_port_subcomponent
-        said = self._error("api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
+        self._proxy.unanswered(host or "", cause := cause_of(error))
+        said = self._error("api_error", f"pagefold got no answer from {host}: {cause}")
         await refuse(self._send, 502, said)
 
     async def _give(self, data: bytes, *, more: bool = True) -> None:

@@ -38,6 +38,7 @@ class Host(Protocol):
     recorder: TurnRecorder | None
     session_rows: SessionRows | None
     meter: Callable[[Seen, Mapping[bytes, bytes]], None]
+    unanswered: Callable[[str, str], None]
 
     def is_free(self) -> bool: ...
 

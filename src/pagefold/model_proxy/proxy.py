@@ -137,6 +137,8 @@ class Proxy(RequestCounts):
         self.status: Callable[[], Awaitable[str]] = self._own_status
         self.sessions: Callable[[], Awaitable[str]] = self._no_sessions
         self.tell_others: Callable[[tuple[str, ...]], None] = lambda names: None
+        # Gets the host of an upstream that gave no answer, and why.
+        self.unanswered: Callable[[str, str], None] = lambda host, cause: None
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
