@@ -351,3 +351,31 @@ def test_an_address_where_pagefold_is_to_serve_and_nobody_listens_is_no_upstream
 
     assert upstreams_at(f"http://127.0.0.1:{port}") == {}
     assert upstreams_at(GATEWAY)
+
+
+def test_run_wins_over_an_address_of_pagefolds_in_opencodes_settings(tmp_path: Path) -> None:
+    """As `pagefold init opencode --proxy` leaves it; OpenCode itself reads OPENCODE_CONFIG_CONTENT last."""
+    port = free_port()
+    file = tmp_path / ".config" / "opencode" / "opencode.jsonc"
+    file.parent.mkdir(parents=True)
+    providers = {"anthropic": f"http://127.0.0.1:{port}/v1", "openai": f"{GATEWAY}/v1"}
+    named = {name: {"options": {"baseURL": url}} for name, url in providers.items()}
+    file.write_text(f"// mine\n{json.dumps({'provider': named})}")
+    program = tmp_path / "opencode"
+    names = "'OPENCODE_CONFIG_CONTENT', 'ANTHROPIC_BASE_URL'"
+    program.write_text(f"#!{sys.executable}\nimport json, os; print(json.dumps([os.environ[n] for n in ({names})]))\n")
+    program.chmod(0o755)
+    ended = subprocess.run(
+        [sys.executable, "-m", "pagefold", "run", str(program)],
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PAGEFOLD_SERVE_PORT": str(port)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    content, address = json.loads(ended.stdout)
+
+    # The gateway is the user's, and stays.
+    assert json.loads(content) == {"provider": {"anthropic": {"options": {"baseURL": address}}}}
+    assert str(port) not in address

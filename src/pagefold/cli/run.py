@@ -61,12 +61,16 @@ def run(options: argparse.Namespace) -> int:
     meant = agents.upstreams(command, given, codex)
     ours = {url for url in meant.values() if is_pagefold_address(url, usual)}
     own = own_upstreams(meant, ours, loaded.origins)
+    named = config.opencode_addresses() if agents.is_opencode(command) else {}
+    opencode = {name: url for name, url in named.items() if is_pagefold_address(url, usual)}
+    ours |= set(opencode.values())
     settings = config.load(flags={**flags, **own}).settings if own else loaded.settings
     if remark := agents.remark(command, given, codex):
         output.to_stderr(f"pagefold: {remark}")
     overruled, kept = _claude_settings(command, claude, usual)
     if kept:
         output.to_stderr(f"pagefold: {kept}")
+    overruled |= opencode
     port = options.port or next((port for url in ours if is_open_pagefold(port := port_here(url))), 0)
     if not is_free(port):
         if is_open_pagefold(port):

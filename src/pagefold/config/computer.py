@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pagefold.errors import ConfigError
 from pagefold.settings.sections import Settings
 from pagefold.wire.aws_signature import AwsCredentials
+from pagefold.wire.json_comments import without_comments
 
 _DATABASES = ("postgresql://", "postgres://")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -148,6 +149,24 @@ def _variables_in(place: Path) -> dict[str, str]:
         return {}  # Claude Code itself says what is wrong with it
     variables = said.get("env") if isinstance(said, dict) else None
     return {name: str(value) for name, value in variables.items()} if isinstance(variables, dict) else {}
+
+
+def opencode_addresses(
+    environment: Mapping[str, str] = os.environ, platform: str = sys.platform, folder: Path | None = None
+) -> dict[str, str]:
+    """Returns the addresses that OpenCode's settings files name, by provider; a project's file wins over the user's.
+    They win over OpenCode's environment. A file that cannot be read names none."""
+    home = home_of("opencode", environment, platform) or Path()
+    found: dict[str, str] = {}
+    for place in (home / ".config" / "opencode", folder or Path.cwd()):
+        for name in ("opencode.json", "opencode.jsonc"):
+            try:
+                said = json.loads(without_comments((place / name).read_text(encoding="utf-8")))
+                providers = said.get("provider", {}).items()
+                found |= {key: str(url) for key, one in providers if (url := one.get("options", {}).get("baseURL"))}
+            except (OSError, ValueError, AttributeError):
+                continue  # OpenCode itself says what is wrong with it
+    return found
 
 
 def codex_settings(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> dict[str, Any]:

@@ -18,6 +18,7 @@ VENDOR = "api.anthropic.com"
 SEARCH = "ENABLE_TOOL_SEARCH"
 FIRST_PARTY = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
 ANTHROPIC, OPENAI, GEMINI = "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"
+OPENCODE = "OPENCODE_CONFIG_CONTENT"
 VERTEX, BEDROCK, FOUNDRY = (
     "ANTHROPIC_VERTEX_BASE_URL",
     "ANTHROPIC_BEDROCK_BASE_URL",
@@ -69,11 +70,12 @@ def start(
     upstream: str,
     environment: Mapping[str, str],
     codex: Mapping[str, Any] | None = None,
-    claude: Mapping[str, str] | None = None,
+    settled: Mapping[str, str] | None = None,
 ) -> Start:
     """Returns how to start an agent. `url` is the proxy's, `upstream` where it sends Anthropic requests, `codex` what
-    Codex's own settings file says, and `claude` the variables that Claude Code's settings files set: they win over its
-    environment, and its option --settings wins over them."""
+    Codex's own settings file says, and `settled` what files of other agents set and is to be overruled: Claude
+    Code's variables, or OpenCode's addresses by provider. Files win over the environment, and over files win Claude
+    Code's option --settings and the settings in OpenCode's environment."""
     variables: dict[str, str] = {}
     for name in (ANTHROPIC, OPENAI, GEMINI):
         # An address whose paths are not those of the API is left as it is.
@@ -94,14 +96,22 @@ def start(
         key, address = _codex_provider(codex or {})
         replaced = ("-c", f'{key}="{url}/v1"') if key and (not address or _ends_in_version(address)) else ()
         return Start((program, *replaced, *arguments), variables)
-    settled = {name: value for name, value in variables.items() if (claude or {}).get(name, value) != value}
-    if settled and is_claude(command) and not has_settings(command):
-        return Start((program, "--settings", json.dumps({"env": settled}), *arguments), variables)
+    settled = settled or {}
+    if settled and is_opencode(command) and OPENCODE not in environment:
+        providers = {name: {"options": {"baseURL": f"{url}/v1"}} for name in settled}
+        variables[OPENCODE] = json.dumps({"provider": providers})
+    changed = {name: value for name, value in variables.items() if settled.get(name, value) != value}
+    if changed and is_claude(command) and not has_settings(command):
+        return Start((program, "--settings", json.dumps({"env": changed}), *arguments), variables)
     return Start(tuple(command), variables)
 
 
 def is_claude(command: Sequence[str]) -> bool:
     return _name(command) == "claude"
+
+
+def is_opencode(command: Sequence[str]) -> bool:
+    return _name(command) == "opencode"
 
 
 def settled_elsewhere(command: Sequence[str], file: str, address: str) -> str:
