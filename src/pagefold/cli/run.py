@@ -59,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
     loaded = config.load(flags=flags)
     usual = loaded.settings.serve.port
     meant = agents.upstreams(command, given, codex)
-    ours = {url for url in meant.values() if is_pagefold_address(url, usual)}
+    # A cloud is asked for nothing but what the agent asks.
+    ours = {url for key, url in meant.items() if key.startswith("serve.") and is_pagefold_address(url, usual)}
     own = own_upstreams(meant, ours, loaded.origins)
     named = config.opencode_addresses() if agents.is_opencode(command) else {}
     opencode = {name: url for name, url in named.items() if is_pagefold_address(url, usual)}
