@@ -35,7 +35,7 @@ def test_doctor_tells_where_claude_codes_settings_send_it_and_who_listens_there(
         address = f"http://127.0.0.1:{port}"
         taken = doctor(address, 1)
     said = doctor(address, 1)
-    gateway = doctor("https://gateway.example", 0)
+    gateway = doctor("https://ann:secret@gateway.example", 0)
     with running(Proxy(Upstreams({}), Conversations())) as url:
         served = doctor(url, 0)
         past = doctor("https://gateway.example", 1, int(url.rpartition(":")[2]))
@@ -47,5 +47,6 @@ def test_doctor_tells_where_claude_codes_settings_send_it_and_who_listens_there(
     assert "it goes straight to" not in said
     assert f"  address: {file} sends Claude Code to https://gateway.example\n" in gateway
     assert f"  address: {file} sends Claude Code to {url}, where a pagefold serves" in served
+    assert "secret" not in gateway
     assert "! address" in past
     assert "past the pagefold that runs" in past

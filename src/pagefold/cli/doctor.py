@@ -29,7 +29,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.agents import SetupFinding
-from pagefold.model_proxy.neighbour import is_free, is_pagefold, port_here
+from pagefold.model_proxy.neighbour import is_free, is_pagefold, port_here, shown_address
 from pagefold.number_format import several
 from pagefold.settings.sections import Settings
 from pagefold.telemetry import health
@@ -116,25 +116,23 @@ def _pointed(told: Iterable[tuple[str, Mapping[str, str]]], settings: Settings) 
     usual = settings.serve.port
     for who, variables in told:
         address = variables.get(agents.ANTHROPIC, "")
-        port = port_here(address)
+        port, shown = port_here(address), shown_address(address)
         leave = f"take {agents.ANTHROPIC} out of {who}"
         if who == str(config.claude_settings()):
             leave += " (pagefold init claude-code --proxy --undo)"
         if port and is_pagefold(port):
-            yield SetupFinding("address", f"{who} sends Claude Code to {address}, where a pagefold serves")
+            yield SetupFinding("address", f"{who} sends Claude Code to {shown}, where a pagefold serves")
         elif port and is_free(port):
-            said = (
-                f"{who} sends Claude Code to {address}, where nothing listens: without pagefold run it gets no answer"
-            )
+            said = f"{who} sends Claude Code to {shown}, where nothing listens: without pagefold run it gets no answer"
             yield SetupFinding("address", said, f"start pagefold serve --port {port}, or {leave}")
         elif port:
-            said = f"{who} sends Claude Code to {address}, where something else than a pagefold listens"
+            said = f"{who} sends Claude Code to {shown}, where something else than a pagefold listens"
             yield SetupFinding("address", said, leave)
         elif address and is_pagefold(usual):
-            said = f"{who} sends Claude Code to {address}, past the pagefold that runs on port {usual}"
+            said = f"{who} sends Claude Code to {shown}, past the pagefold that runs on port {usual}"
             yield SetupFinding("address", said, f"{leave}, or start it by pagefold run claude")
         elif address:
-            yield SetupFinding("address", f"{who} sends Claude Code to {address}")
+            yield SetupFinding("address", f"{who} sends Claude Code to {shown}")
 
 
 def _metrics(url: str, key: str) -> str:

@@ -33,6 +33,7 @@ from pagefold.model_proxy.neighbour import (
     is_pagefold_address,
     port_here,
     requests_at,
+    shown_address,
 )
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.totals import Totals
@@ -115,7 +116,7 @@ def _claude_settings(
         ours = is_pagefold_address(url, usual)
         has_own = agents.has_settings(command)
         if (has_own and not (ours and is_pagefold(port_here(url)))) or (number and not ours):
-            return {}, agents.settled_elsewhere(command, str(file), url)
+            return {}, agents.settled_elsewhere(command, str(file), shown_address(url))
     return {name: value for _, variables in files for name, value in variables.items()}, ""
 
 

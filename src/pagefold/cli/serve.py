@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from pagefold import config
 from pagefold.cli import output, serve_setup, telemetry_setup
@@ -28,7 +28,7 @@ from pagefold.cli.arguments import add_policy, add_store, load_settings
 from pagefold.cli.proxy_summary import summary
 from pagefold.cli.serve_setup import counted, opened_proxy, problem_log
 from pagefold.model_proxy import agents
-from pagefold.model_proxy.neighbour import port_here
+from pagefold.model_proxy.neighbour import port_here, shown_address
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.reloading import ReloadingApp, ServedApp
 from pagefold.model_proxy.totals import Totals
@@ -124,7 +124,7 @@ def _started(options: argparse.Namespace, settings: Settings, port: int, key: st
     by = f" with {serve.workers} workers" if serve.workers > 1 else ""
     usual = serve_setup.upstreams_of(Settings()).addresses
     used = serve_setup.upstreams_of(settings).addresses.items()
-    others = [f"{name} at {_shown(address)}" for name, address in used if usual.get(name) != address]
+    others = [f"{name} at {shown_address(address)}" for name, address in used if usual.get(name) != address]
     by += f" for {', '.join(others)}" if others else ""
     print(f"pagefold {does} on {url}{by} (try ANTHROPIC_BASE_URL={url} claude); Ctrl-C ends it", flush=True)
     if shown:
@@ -139,14 +139,8 @@ def not_followed(environment: Mapping[str, str], serve: ServeSettings, port: int
     ):
         address = environment.get(variable, "").rstrip("/").removesuffix("/v1")
         if address and address != used.rstrip("/").removesuffix("/v1") and port_here(address) != port:
-            flag = f"--{name.replace('_', '-')}"
-            yield f"{variable} is not followed: requests go on to {_shown(used)}; serve.{name} ({flag}) sets that"
-
-
-def _shown(address: str) -> str:
-    """An address without the name and password that it may hold."""
-    parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+            where, flag = shown_address(used), f"--{name.replace('_', '-')}"
+            yield f"{variable} is not followed: requests go on to {where}; serve.{name} ({flag}) sets that"
 
 
 @contextmanager

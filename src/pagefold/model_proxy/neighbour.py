@@ -43,6 +43,15 @@ def port_here(address: str) -> int:
         return 0
 
 
+def shown_address(address: str) -> str:
+    """An address as people may see it: without the user and the password that it may name."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "an address that cannot be read"
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
 def is_pagefold(port: int) -> bool:
     """Whether a pagefold serves there, with a token or without."""
     return _asked(port, "/pagefold/live").get("program") == "pagefold"
