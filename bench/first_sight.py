@@ -47,7 +47,7 @@ def seen_first(policy: str, request: bytes, store: Store | None = None) -> tuple
 
 def keep(exchange: Exchange, record: ExchangeRecord, store: Store) -> None:
     """Saves what a proxy saves of a request that was answered."""
-    Saving(store.pages.put).save(exchange)
+    Saving(store.pages.put_held).save(exchange)
     if record.derivation is not None and record.derivation.fold is not None:
         ProxyNotebook(store.notes).save_newest_fold(record.derivation.fold, 1.0, exchange.name)
 

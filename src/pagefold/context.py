@@ -211,8 +211,7 @@ class Context:
     def keep(self, text: str, name: str = "") -> str:
         """Keeps a text in the store for this history; the handle that recalls it."""
         page = Page.of(PageKind.EVIDENCE, text, name)
-        self._store.pages.put(page.content, history=self._history, now=self._clock(), kind=page.kind, name=name)
-        self._store.pages.hold(page.id, self._history)
+        self._store.pages.put_held([page], history=self._history, now=self._clock())
         return page.handle
 
     def pin(self, statement: str, *, scope: Scope | str = Scope.SESSION) -> None:
@@ -308,9 +307,8 @@ class Context:
             self._renewed = now
         asked = self._run.asked
         unsaved = asked.unsaved if asked is not None else self._run.unsaved
-        for page in unsaved.pages:
-            self._store.pages.put(page.content, history=self._history, now=now, kind=page.kind, name=page.name)
-            self._store.pages.hold(page.id, self._history)
+        if unsaved.pages:
+            self._store.pages.put_held(unsaved.pages, history=self._history, now=now)
         if unsaved.boundary is not None:
             self._writeback.write(self.pins, unsaved.boundary, now=now)
         self._run = self._run.saved()

@@ -3,7 +3,7 @@
 import pytest
 
 from pagefold.pages.kinds import PageKind
-from pagefold.pages.page import handle_of, id_of
+from pagefold.pages.page import Page, handle_of, id_of
 from pagefold.pages.store import Collected, ListedPage, PageStore, Store, StoreStats
 
 ABSENT = id_of(b"never put")
@@ -136,6 +136,19 @@ class PageSuite:
         page = pages.put(b"later")
         assert pages.collect(max_bytes=0) == Collected(pages=0, bytes=0, held=1)
         assert pages.exists(page)
+
+    def test_pages_put_together_are_listed_in_order_and_held(self, pages: PageStore) -> None:
+        one, two = Page.of(PageKind.EVIDENCE, "one", "Read a"), Page.of(PageKind.PLAN, "two")
+
+        pages.put_held([one, two, one], history="live", now=1.0)
+        pages.put_held([], history="live", now=2.0)
+
+        assert list(pages.listings("live")) == [
+            ListedPage(one.id, PageKind.EVIDENCE, "Read a", 1.0),
+            ListedPage(two.id, PageKind.PLAN, "", 1.0),
+        ]
+        assert pages.collect(max_bytes=0) == Collected(pages=0, bytes=0, held=2)
+        assert (pages.get(one.id), pages.get(two.id)) == (b"one", b"two")
 
     def test_a_collected_page_leaves_its_listing_and_comes_back_at_the_end(self, pages: PageStore) -> None:
         first = pages.put(b"first", history="here", now=1.0)

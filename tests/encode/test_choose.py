@@ -10,7 +10,7 @@ from pagefold.adapters import recordings
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.lossless import State
 from pagefold.encode import decode, encode
-from pagefold.encode.choose import self_contained
+from pagefold.encode.choose import may_be_form, self_contained
 from pagefold.encode.codec import Codec, Inner
 from pagefold.encode.notation.json_value import parse
 from pagefold.pages.ledger import Ledger
@@ -46,6 +46,28 @@ def test_a_form_is_cheaper_or_the_text_itself_and_comes_back(text: str) -> None:
     assert (shown.tokens, shown.before) == (count(shown.text), count(text))
     assert shown.tokens < shown.before if shown.codecs else shown.text == text
     assert same(decode(shown.text), text)
+
+
+@given(st.text(alphabet='[]>R1 =\n:a-,{}"#', max_size=60))
+def test_what_is_certainly_no_form_says_what_it_says(text: str) -> None:
+    assert may_be_form(text) or decode(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ROWS,
+        FILE,
+        json.dumps({"type": "text", "text": FILE}),
+        f"{SHORT}\n{FILE}",
+        "[R1 lines 1-3 of a]\n",
+        "same line\n" * 30,
+    ],
+)
+def test_every_form_may_be_one(text: str) -> None:
+    shown = encode(text, tool="x").text
+
+    assert shown == text or may_be_form(shown)
 
 
 def test_chains_compose() -> None:

@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from pagefold.model_proxy.totals import Seen
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind
-from pagefold.pages.page import Page, PageId
+from pagefold.pages.page import Page
 from pagefold.pages.pins import Pins
 from pagefold.pages.writeback import Scopes
 from pagefold.wire.message import Message
@@ -218,10 +218,9 @@ def test_what_the_agent_pinned_is_in_the_journal_before_a_folded_request_leaves(
 def test_what_cannot_be_stored_is_not_folded_away() -> None:
     lost = True
 
-    def put(content: bytes, **more: Any) -> PageId:
+    def put(pages: Sequence[Page], **more: Any) -> None:
         if lost:
             raise StoreError("the disk is full")
-        return Page(PageKind.EVIDENCE, content).id
 
     data = body(history(6))
     with upstream(answers(whole(ANSWER))) as model:
@@ -239,13 +238,12 @@ def test_what_cannot_be_stored_is_not_folded_away() -> None:
 
 
 def test_pages_that_wait_are_stored_when_the_store_is_back_at_the_very_end() -> None:
-    lost, stored = True, list[bytes]()
+    lost, stored = True, list[Page]()
 
-    def put(content: bytes, **more: Any) -> PageId:
+    def put(pages: Sequence[Page], **more: Any) -> None:
         if lost:
             raise StoreError("the disk is full")
-        stored.append(content)
-        return Page(PageKind.EVIDENCE, content).id
+        stored.extend(pages)
 
     with upstream(answers(whole(ANSWER))) as model:
         proxy = Proxy(
@@ -269,12 +267,12 @@ def test_pages_that_could_not_be_stored_wait_for_their_own_conversation() -> Non
     tried: dict[str, set[bytes]] = {}
     stored: dict[str, set[bytes]] = {}
 
-    def put(content: bytes, *, history: str, **more: object) -> PageId:
-        tried.setdefault(history, set()).add(content)
+    def put(pages: Sequence[Page], *, history: str, **more: object) -> None:
+        contents = {page.content for page in pages}
+        tried.setdefault(history, set()).update(contents)
         if full:
             raise StoreError("the disk is full")
-        stored.setdefault(history, set()).add(content)
-        return Page(PageKind.EVIDENCE, content).id
+        stored.setdefault(history, set()).update(contents)
 
     def conversation(name: str, turns: int) -> bytes:
         messages = history(turns, first=f"I am {name}.")
@@ -504,9 +502,8 @@ def test_pages_of_requests_that_are_derived_at_once_are_each_stored_for_their_ow
             state, derived = super().request(state, notes)
             return state, Derived(derived.keep, derived.append, derived.reason, (page,))
 
-    def put(content: bytes, *, history: str, **more: object) -> PageId:
-        stored.append((content, history))
-        return PageId("")
+    def put(pages: Sequence[Page], *, history: str, **more: object) -> None:
+        stored.extend((page.content, history) for page in pages)
 
     def asked(first: str) -> bytes:
         return body([{"role": "user", "content": first * 10_000}])

@@ -45,7 +45,7 @@ def between(model: ScriptedModel, library: Library, rounds: int = 3) -> Iterator
     conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=rounds)
     with running(model) as upstream:
         proxy = Proxy(
-            Upstreams({"anthropic": upstream}), conversations, put=library.put, answers=RecallAnswers(library)
+            Upstreams({"anthropic": upstream}), conversations, put=library.put_held, answers=RecallAnswers(library)
         )
         with running(proxy) as url:
             yield proxy, url

@@ -155,7 +155,7 @@ def between(model: Scripted, library: Library, rounds: int = 3) -> Iterator[tupl
         proxy = Proxy(
             Upstreams({"anthropic": "", "openai": upstream}),
             conversations,
-            put=library.put,
+            put=library.put_held,
             answers=RecallAnswers(library),
         )
         with running(proxy) as url:
@@ -391,7 +391,7 @@ def test_however_a_stream_is_spelled_it_comes_back_like_that(library: Library, p
         proxy = Proxy(
             Upstreams({"anthropic": "", "openai": model.url}),
             conversations,
-            put=library.put,
+            put=library.put_held,
             answers=RecallAnswers(library),
         )
         with running(proxy) as url:
@@ -437,7 +437,7 @@ def test_a_call_that_was_cut_short_is_not_answered(library: Library, path: str, 
         proxy = Proxy(
             Upstreams({"anthropic": "", "openai": model.url}),
             conversations,
-            put=library.put,
+            put=library.put_held,
             answers=RecallAnswers(library),
         )
         with running(proxy) as url:

@@ -25,7 +25,7 @@ from pagefold.pages.exchanges import Work
 from pagefold.pages.forgetting import Choice, ForgettingStore, Forgotten
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.memory_store import MemoryPages, MemoryStore
-from pagefold.pages.page import PageId, handle_of
+from pagefold.pages.page import Page, PageId, handle_of
 from pagefold.pages.recall import Denied, Failed, RecallAnswer, Recalled, Unknown
 from pagefold.pages.recall_frame import frame_of
 from pagefold.pages.redaction import redaction_words
@@ -167,6 +167,12 @@ class Library:
         if self._sink and history:
             self._sink.wake()
         return page
+
+    def put_held(self, pages: Sequence[Page], *, history: str, now: float = 0.0) -> None:
+        """Puts pages under a history that is given their handles, and holds them for it."""
+        self.store.pages.put_held(pages, history=history, now=now)
+        if self._sink and history:
+            self._sink.wake()
 
     def recall(self, handle: str, *, within: str | None = None, history: str | None = None) -> RecallAnswer:
         """Returns the whole page, from the store or else from the sink; with `within`, only a page of that history.

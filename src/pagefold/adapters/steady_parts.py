@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from pagefold.adapters.acknowledged import Acknowledged
 from pagefold.errors import StoreError
-from pagefold.pages.page import PageId
+from pagefold.pages.page import Page, PageId
 from pagefold.pages.scope import StoreScope
 from pagefold.pages.search import LIMIT, SearchHit
 from pagefold.pages.store import Collected, ListedPage, NewNote, Store, StoreStats, UnsentPage
 
 T = TypeVar("T")
+_PUT_AT_ONCE = 16  # pages
 
 
 class MendableStore(Store, Protocol):
@@ -68,6 +70,16 @@ class SteadyPages:
         self._acknowledged.put(self._store.scope, page, content, how)
         return page
 
+    def put_held(self, pages: Sequence[Page], *, history: str, now: float = 0.0) -> None:
+        """In slices: others ask the store between them."""
+        for start in range(0, len(pages), _PUT_AT_ONCE):
+            some = pages[start : start + _PUT_AT_ONCE]
+            self._store.ask(partial(_put_held, pages=some, history=history, now=now))
+            for page in some:
+                how = {"history": history, "now": now, "kind": page.kind, "name": page.name}
+                self._acknowledged.put(self._store.scope, page.id, page.content, how)
+                self._acknowledged.held(self._store.scope, page.id, history)
+
     def get(self, page: PageId) -> bytes | None:
         try:
             return self._store.ask(lambda inner: inner.pages.get(page))
@@ -122,6 +134,10 @@ class SteadyPages:
 
     def stats(self) -> StoreStats:
         return self._store.direct().pages.stats()
+
+
+def _put_held(inner: MendableStore, pages: Sequence[Page], history: str, now: float) -> None:
+    inner.pages.put_held(pages, history=history, now=now)
 
 
 class SteadyNotes:

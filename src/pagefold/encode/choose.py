@@ -161,6 +161,11 @@ def says(form: str, text: str) -> bool:
     return _passes(lambda: _json.says(form, text) or decode(form) == text)
 
 
+def may_be_form(text: str) -> bool:
+    """False where a text is certainly no form: each has a header or a title, and those begin with a bracket."""
+    return text.startswith(("[", "> [")) or "\n[" in text
+
+
 def candidates(text: str, count: Callable[[str], int] | None = None) -> list[tuple[str, int]]:
     """Returns what each codec alone would make of a text, in tokens, the cheapest first: why the winner won."""
     count = count or counter("o200k").count

@@ -21,7 +21,7 @@ from pagefold.derive.prefix_hashes import NO_HASH
 from pagefold.derive.room import crowded
 from pagefold.derive.runner import as_it_is
 from pagefold.derive.trial import arm_of
-from pagefold.encode.choose import REFERRING, says
+from pagefold.encode.choose import REFERRING, may_be_form, says
 from pagefold.log import Log
 from pagefold.model_proxy.derivation import NOTHING_BOUND, Acceptance, Derivation
 from pagefold.model_proxy.deriving import Derivations
@@ -217,7 +217,7 @@ class Conversations:
         if self._store is None:
             return message
         for index, block in enumerate(message.blocks):
-            if block.kind is BlockKind.RESULT and block.path:
+            if block.kind is BlockKind.RESULT and block.path and may_be_form(block.text):
                 content = self._store.pages.original_of(id_of(block.text.encode("utf-8", "surrogatepass")))
                 original = None if content is None else content.decode("utf-8", "surrogatepass")
                 if original is not None and says(block.text, original):

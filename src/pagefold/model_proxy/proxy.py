@@ -64,7 +64,6 @@ from pagefold.model_proxy.threads import finished, told
 from pagefold.model_proxy.totals import CostCheck, Ending, Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.model_proxy.upstreams import Upstreams
-from pagefold.pages.page import PageId
 from pagefold.wire import json_text
 from pagefold.wire.api import error_json
 from pagefold.wire.api_paths import error_at
@@ -98,7 +97,7 @@ class Proxy(RequestCounts):
         upstreams: Upstreams,
         conversations: Conversations | None = None,
         *,
-        put: Callable[..., PageId] | None = None,
+        put: Callable[..., object] | None = None,
         write_back: Callable[..., object] = lambda pins, boundary, **more: None,
         answers: Callable[..., str] | None = None,
         door: Door | None = None,

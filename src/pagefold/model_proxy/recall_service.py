@@ -3,15 +3,14 @@
 An answer is always text for the model, also when it is a refusal: a model that gets an error tries again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pagefold.adapters.library import Library
 from pagefold.errors import StoreError
 from pagefold.pages.exchanges import Work
 from pagefold.pages.journal import Boundary
-from pagefold.pages.kinds import PageKind
-from pagefold.pages.page import PageId
+from pagefold.pages.page import Page
 from pagefold.pages.pins import Pins
 from pagefold.pages.writeback import Scopes, Writeback
 
@@ -24,11 +23,9 @@ class PageKeeper:
     def __init__(self, library: Library) -> None:
         self._library = library
 
-    def __call__(self, content: bytes, *, history: str, now: float, kind: PageKind, name: str) -> PageId:
+    def __call__(self, pages: Sequence[Page], *, history: str, now: float) -> None:
         """Raises StoreError."""
-        page = self._library.put(content, history=history, now=now, kind=kind, name=name)
-        self._library.store.pages.hold(page, history)
-        return page
+        self._library.put_held(pages, history=history, now=now)
 
     def write_back(self, pins: Pins, boundary: Boundary, *, history: str, now: float) -> None:
         """Commits the pins of a conversation before part of it is folded away. Raises StoreError."""

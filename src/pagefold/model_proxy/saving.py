@@ -9,18 +9,17 @@ from pagefold.derive.runner import Unsaved
 from pagefold.errors import StoreError
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.pages.memory_store import MemoryPages
-from pagefold.pages.page import PageId
 
 
 class Saving:
-    """`put` stores a page, and `write_back` stores pins before a fold. Both may raise StoreError."""
+    """`put` stores pages and holds them, and `write_back` stores pins before a fold. Both may raise StoreError."""
 
     def __init__(
         self,
-        put: Callable[..., PageId] | None = None,
+        put: Callable[..., object] | None = None,
         write_back: Callable[..., object] = lambda pins, boundary, **more: None,
     ) -> None:
-        self._put, self._write_back = put or MemoryPages().put, write_back
+        self._put, self._write_back = put or MemoryPages().put_held, write_back
         self._waiting: dict[str, Exchange] = {}
         self._busy = threading.Lock()
 
@@ -50,7 +49,7 @@ class Saving:
                 self.save(exchange)
 
     def _store(self, unsaved: Unsaved, history: str) -> None:
-        for page in {page.id: page for page in unsaved.pages}.values():
-            self._put(page.content, history=history, now=steady_time(), kind=page.kind, name=page.name)
+        if unsaved.pages:
+            self._put(list({page.id: page for page in unsaved.pages}.values()), history=history, now=steady_time())
         if unsaved.boundary is not None and unsaved.pins.held:
             self._write_back(unsaved.pins, unsaved.boundary, history=history, now=steady_time())

@@ -12,7 +12,7 @@ from pagefold.pages.journal import JournalEntry, JournalLine, JournalRecord, Lin
 from pagefold.pages.journal_steps import JournalBase
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.manifest import ManifestEntry
-from pagefold.pages.page import PageId, id_of, id_range
+from pagefold.pages.page import Page, PageId, id_of, id_range
 from pagefold.pages.scope import NOTES, THIS_USER, StoreScope
 from pagefold.pages.search import LIMIT, Document, Query, SearchHit, parse_query, pattern_of, ranked
 from pagefold.pages.store import Collected, ListedPage, NotesAsPages, PageStore, StoreStats, UnsentPage
@@ -73,6 +73,10 @@ class MemoryPages:
         if shown_form:
             shared.originals.setdefault((self.scope.principal, shown_form), page)
         return page
+
+    def put_held(self, pages: Sequence[Page], *, history: str, now: float = 0.0) -> None:
+        for page in pages:
+            self.hold(self.put(page.content, history=history, now=now, kind=page.kind, name=page.name), history)
 
     def keep_newest(self, history: str) -> None:
         """Removes what a history listed before its newest page, unless others have it."""

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from pagefold.pages.journal import Journal, Rules
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.manifest import ManifestEntry
-from pagefold.pages.page import PageId
+from pagefold.pages.page import Page, PageId
 from pagefold.pages.scope import THIS_USER, StoreScope
 from pagefold.pages.search import SearchIndex
 
@@ -89,6 +89,10 @@ class PageStore(Protocol):
         that was shown in place of the content: `original_of` finds the content by it. The first content of a form
         stays. Forms are kept for the principal, whatever the project: whoever asks has the form itself.
         """
+
+    def put_held(self, pages: Sequence[Page], *, history: str, now: float = 0.0) -> None:
+        """Puts pages under a history that is given their handles, and holds them for it. Together, because a fold names
+        dozens."""
 
     def get(self, page: PageId) -> bytes | None: ...
 

@@ -21,7 +21,7 @@ from pagefold.adapters.postgres.server import Connection, Server
 from pagefold.adapters.sqlite.packing import Packing
 from pagefold.errors import StoreError
 from pagefold.pages.kinds import PageKind
-from pagefold.pages.page import PageId, id_of, id_range
+from pagefold.pages.page import Page, PageId, id_of, id_range
 from pagefold.pages.redaction import Redactor, redacted_page
 from pagefold.pages.scope import NOTES, StoreScope
 from pagefold.pages.store import Collected, ListedPage, StoreStats
@@ -191,6 +191,10 @@ class PostgresPages:
         [[is_new]] = self.server.ask(_PUT.format(kept=_STORE.format(unless=""), **put), values)
         self.last_put.note(values, is_new=is_new)
         return page
+
+    def put_held(self, pages: Sequence[Page], *, history: str, now: float = 0.0) -> None:
+        for page in pages:
+            self.hold(self.put(page.content, history=history, now=now, kind=page.kind, name=page.name), history)
 
     def put_first(self, content: bytes, *, history: str, now: float = 0.0, name: str = "") -> bytes:
         """Puts a content under a history that lists nothing yet; returns what the history listed last, or lists now."""

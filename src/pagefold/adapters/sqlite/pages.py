@@ -35,14 +35,14 @@ from pagefold.adapters.sqlite.database import (
 )
 from pagefold.adapters.sqlite.file_identity import FileIdentity
 from pagefold.adapters.sqlite.packing import Packing
-from pagefold.adapters.sqlite.putting import Listing, enlist, keep
+from pagefold.adapters.sqlite.putting import Listing, NewPage, enlist, keep, put, put_again
 from pagefold.adapters.sqlite.rewriting import checkpoint, empty_log, rewrite
 from pagefold.adapters.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from pagefold.adapters.sqlite.scope import ScopeClause
 from pagefold.adapters.sqlite.short_steps import in_short_steps
 from pagefold.errors import StoreError
 from pagefold.pages.kinds import PageKind
-from pagefold.pages.page import PageId, id_of, id_range
+from pagefold.pages.page import Page, PageId, id_of, id_range
 from pagefold.pages.redaction import Redactor, redacted_page
 from pagefold.pages.scope import NOTES, THIS_USER, StoreScope
 from pagefold.pages.store import Collected, ListedPage, NewNote, StoreStats
@@ -71,7 +71,6 @@ _LISTINGS = """
     SELECT page, kind, name, first_put, min(place) AS place FROM listings
     WHERE {scope} AND history = :history AND history != x'' GROUP BY page ORDER BY place
 """
-_REDACTED = "INSERT OR REPLACE INTO redacted (original, page, kinds) VALUES (?, ?, ?)"
 _REDACTED_BETWEEN = """
     SELECT DISTINCT page FROM redacted WHERE original >= :first AND original < :end
     AND EXISTS (SELECT 1 FROM listings WHERE listings.page = redacted.page AND {scope}) ORDER BY page
@@ -80,6 +79,7 @@ _RENEW = """
     INSERT INTO turns (scope, history, last) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET last = max(last, excluded.last)
 """
+_HOLD = "INSERT OR IGNORE INTO holds (scope, history, page) VALUES (?, ?, ?)"
 _HELD = "SELECT count(*) FROM pages WHERE id IN (SELECT page FROM holds)"
 _STATS = """
     SELECT count(*), coalesce(sum(bytes), 0), coalesce(sum(stored_bytes), 0), count(*) FILTER (
@@ -160,23 +160,36 @@ class SqlitePages:
         name: str = "",
         shown_form: PageId | None = None,
     ) -> PageId:
-        original = id_of(content)
-        kept, name = redacted_page(None if self.scope.project == NOTES else self.redactor, content, name)
-        content, kinds = kept.content, kept.kinds
+        new = self._new(content, kind, name)
         with self._guard:
-            page = id_of(content) if kinds else original
-            # Compressed before the write lock is taken, so that processes wait only for each other's writes.
-            stored = None if self._is_stored(page) else self._packing.packed(content)
+            new = self._packed(new)
             scope = self.clause.number(self._db)
             with transaction(self._db) as db:
-                keep(db, self._packing, page, content, stored, now)
-                enlist(db, self._sending, scope, Listing(history, page, kind or "", name), now)
-                if kinds:
-                    db.execute(_REDACTED, (original, page, ",".join(kinds)))
-                elif shown_form:
-                    row = (spelled(self.scope.principal), shown_form, page)
+                put(db, self._packing, self._sending, scope, new, history, now)
+                if shown_form and not new.kinds:
+                    row = (spelled(self.scope.principal), shown_form, new.page)
                     db.execute("INSERT OR IGNORE INTO shown (principal, text, page) VALUES (?, ?, ?)", row)
-        return page
+        return new.page
+
+    def put_held(self, pages: Sequence[Page], *, history: str, now: float = 0.0) -> None:
+        made = [self._new(page.content, page.kind, page.name) for page in pages]
+        with self._guard:
+            made = [self._packed(new) for new in made]
+            scope = self.clause.number(self._db)
+            with transaction(self._db) as db:
+                for new in made:
+                    put(db, self._packing, self._sending, scope, new, history, now)
+                    db.execute(_HOLD, (scope, spelled(history), new.page))
+
+    def _new(self, content: bytes, kind: PageKind | None, name: str) -> NewPage:
+        """A page as it is to be stored: without its secrets."""
+        kept, name = redacted_page(None if self.scope.project == NOTES else self.redactor, content, name)
+        return NewPage(id_of(content), id_of(kept.content), kept.content, kind or "", name, kept.kinds)
+
+    def _packed(self, new: NewPage) -> NewPage:
+        """With its content compressed, where that is not stored yet. Before the write lock is taken: so processes wait
+        only for each other's writes."""
+        return new if self._is_stored(new.page) else new._replace(stored=self._packing.packed(new.content))
 
     def has_secret(self, content: bytes) -> bool:
         return self.redactor is not None and self.redactor.finds(content)
@@ -249,8 +262,7 @@ class SqlitePages:
         with self._guard:
             # Held first, asked second: a page that is there afterwards cannot be collected any more.
             page = self._kept_as(page)
-            row = (self.clause.number(self._db), spelled(history), page)
-            self._db.execute("INSERT OR IGNORE INTO holds (scope, history, page) VALUES (?, ?, ?)", row)
+            self._db.execute(_HOLD, (self.clause.number(self._db), spelled(history), page))
             return self._exists(page)
 
     def release(self, history: str) -> None:
@@ -357,12 +369,7 @@ class SqlitePages:
         content = self.redactor.redact(content).content if self.redactor is not None else content
         stored = self._packing.packed(content)
         with self._guard, transaction(self._db) as db:
-            db.execute("DELETE FROM contents WHERE key = (SELECT key FROM pages WHERE id = ?)", (page,))
-            key = db.execute("INSERT INTO contents (stored) VALUES (?)", (stored,)).lastrowid
-            db.execute(
-                "UPDATE pages SET key = ?, bytes = ?, stored_bytes = ? WHERE id = ?",
-                (key, len(content), len(stored), page),
-            )
+            put_again(db, page, content, stored)
 
     def stats(self) -> StoreStats:
         with self._guard:

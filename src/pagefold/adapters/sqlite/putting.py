@@ -15,6 +15,22 @@ _AWAIT = """
 """
 
 
+_REDACTED = "INSERT OR REPLACE INTO redacted (original, page, kinds) VALUES (?, ?, ?)"
+
+
+class NewPage(NamedTuple):
+    """A page to be put: the id of what came, and what is stored of it under which id. `kinds` are those of the secrets
+    that were taken out, `stored` is how the content stands in its column, if that is known."""
+
+    original: PageId
+    page: PageId
+    content: bytes
+    kind: str
+    name: str
+    kinds: tuple[str, ...] = ()
+    stored: bytes | None = None
+
+
 class Listing(NamedTuple):
     """A page under a history, with what it is called there."""
 
@@ -40,3 +56,19 @@ def enlist(db: Connection, sender: str, scope: int, listing: Listing, now: float
     db.execute(_LIST, (scope, column, listing.page, listing.kind, spelled(listing.name), now))
     if sender and listing.history:
         db.execute(_AWAIT, (sender, scope, column, listing.page))
+
+
+def put(db: Connection, packing: Packing, sender: str, scope: int, new: NewPage, history: str, now: float) -> None:
+    """Keeps a page and lists it under a history."""
+    keep(db, packing, new.page, new.content, new.stored, now)
+    enlist(db, sender, scope, Listing(history, new.page, new.kind, new.name), now)
+    if new.kinds:
+        db.execute(_REDACTED, (new.original, new.page, ",".join(new.kinds)))
+
+
+def put_again(db: Connection, page: PageId, content: bytes, stored: bytes) -> None:
+    """Puts the content of a damaged page in place of what is there."""
+    db.execute("DELETE FROM contents WHERE key = (SELECT key FROM pages WHERE id = ?)", (page,))
+    key = db.execute("INSERT INTO contents (stored) VALUES (?)", (stored,)).lastrowid
+    row = (key, len(content), len(stored), page)
+    db.execute("UPDATE pages SET key = ?, bytes = ?, stored_bytes = ? WHERE id = ?", row)
