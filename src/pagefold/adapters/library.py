@@ -16,6 +16,7 @@ from pagefold.adapters.protection import UNPROTECTED, Protection
 from pagefold.adapters.sink import HistorySink, ObjectStorage, SinkState
 from pagefold.adapters.sink_reader import Restored, SinkReader
 from pagefold.adapters.steady_store import SETTLING_SECONDS, SteadyStore, SteadyView, StoreHealth
+from pagefold.adapters.store_thread import Pending, at_once
 from pagefold.adapters.stores import open_steady_store, open_store
 from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.errors import ConfigError, StoreError
@@ -143,6 +144,10 @@ class Library:
     def health(self) -> StoreHealth:
         """How the store is; always well where it is not watched."""
         return self.store.health() if isinstance(self.store, _STEADY) else StoreHealth()
+
+    def soon(self, step: Callable[[], object]) -> Pending:
+        """Does a step that asks the store where nobody else waits for it, if the store has a thread of its own."""
+        return self.store.soon(step) if isinstance(self.store, _STEADY) else at_once(step)
 
     def run(self, step: Callable[[], T]) -> T:
         """Does several calls of the store as one, within one deadline where it has one. Raises StoreError."""

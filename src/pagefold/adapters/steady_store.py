@@ -20,7 +20,7 @@ from typing import TypeVar
 from pagefold.adapters.acknowledged import Acknowledged
 from pagefold.adapters.breaker import Breaker
 from pagefold.adapters.steady_parts import MendableStore, SteadyNotes, SteadyOutbox, SteadyPages, SteadySearch
-from pagefold.adapters.store_thread import ROUND_SECONDS, StoreThread
+from pagefold.adapters.store_thread import ROUND_SECONDS, Pending, StoreThread, at_once
 from pagefold.adapters.timings import Histogram
 from pagefold.errors import StoreError
 from pagefold.pages.journal import Journal, Rules
@@ -120,8 +120,7 @@ class SteadyStore:
         self._asked, began = True, time.monotonic()
         settled = began >= self._settled
         try:
-            seconds = self._deadline if settled else max(self._deadline, _OPEN_SECONDS)
-            result = self._thread.call(lambda: step(self._opened()), seconds)
+            result = self._thread.call(lambda: step(self._opened()), self._patience)
         except StoreError as error:
             self._failed(error)
             raise
@@ -130,6 +129,19 @@ class SteadyStore:
         if settled and self._breaker.took(now - began, now):
             self._failed(StoreError(f"the store {self.where} is too slow to wait for", kind="slow"))
         return result
+
+    def soon(self, step: Callable[[], object]) -> Pending:
+        """Does a step that asks the store in its thread, for somebody who waits for it elsewhere. The step must go on
+        without the store, as notes do: in an outage it is not waited for."""
+        if self._breaker.is_open:
+            return at_once(step)
+        late = StoreError(f"no answer within {1000 * self._patience:.0f} ms", kind="late")
+        return Pending(self._thread.submit(step), self._patience, lambda: self._failed(late))
+
+    @property
+    def _patience(self) -> float:
+        """For how many seconds a call may take now."""
+        return self._deadline if time.monotonic() >= self._settled else max(self._deadline, _OPEN_SECONDS)
 
     def direct(self) -> MendableStore:
         """The store itself, for threads that may wait. Raises StoreError in an outage."""
@@ -286,7 +298,8 @@ class SteadyView:
         self._store, self.scope, self.acknowledged = store, scope, store.acknowledged
         self.where, self.sender = store.where, store.sender
         self._inner: tuple[MendableStore, MendableStore] | None = None  # what is open, and that within the scope
-        self.note_later, self.unsaved_note, self.run = store.note_later, store.unsaved_note, store.run
+        self.note_later, self.unsaved_note = store.note_later, store.unsaved_note
+        self.run, self.soon = store.run, store.soon
         self.health = store.health
         self.pages, self.notes = SteadyPages(self), SteadyNotes(self)
         self.outbox, self.search_index = SteadyOutbox(self), SteadySearch(self)

@@ -7,14 +7,39 @@ thread does its rounds, once in a second or so.
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pagefold.errors import StoreError
 
 T = TypeVar("T")
 ROUND_SECONDS = 1.0
 _END_SECONDS = 2.0
+
+
+class Pending(NamedTuple):
+    """A step under way in a thread. Whoever waits does so for at most so many `seconds`, and calls `give_up` where that
+    was too short."""
+
+    step: "Future[Any]"
+    seconds: float
+    give_up: Callable[[], None]
+
+
+def _done() -> Pending:
+    done: Future[Any] = Future()
+    done.set_result(None)
+    return Pending(done, 0.0, lambda: None)
+
+
+DONE = _done()
+
+
+def at_once(step: Callable[[], object]) -> Pending:
+    """Does a step here."""
+    step()
+    return DONE
 
 
 class _Job:
@@ -59,6 +84,23 @@ class StoreThread:
             raise job.error
         result: T = job.result
         return result
+
+    def submit(self, step: Callable[[], T]) -> "Future[T]":
+        """Has a step done; whoever wants to know how it ended looks at the future. Cancelled before it begins, it is
+        not done."""
+        done: Future[T] = Future()
+
+        def run() -> None:
+            if done.set_running_or_notify_cancel():
+                try:
+                    result = step()
+                except BaseException as error:  # noqa: BLE001 - raised where somebody waits for it
+                    done.set_exception(error)
+                else:
+                    done.set_result(result)
+
+        self.later(run)
+        return done
 
     def later(self, step: Callable[[], object]) -> None:
         """Has a step done soon; nobody waits for it, and what it raises is dropped."""

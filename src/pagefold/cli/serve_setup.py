@@ -190,6 +190,7 @@ def proxy_for(
         conversations,
         put=keeper,
         write_back=keeper.write_back,
+        soon=library.soon,
         answers=answers,
         door=door,
         http_proxies=through,

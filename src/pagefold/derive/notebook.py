@@ -165,6 +165,10 @@ class Notebook:
         _kept(self._known, prefix_hash, notes)
         _kept(self._decided, prefix_hash, notes)
 
+    def is_decided(self, prefix_hash: bytes) -> bool:
+        """Whether this process knows what was decided at this request."""
+        return prefix_hash in self._decided
+
     def decide(self, prefix_hash: bytes, notes: Callable[[], Notes], now: float, history: str = "") -> Notes:
         """What is known at this request: these notes, unless an instance has decided before. That is noted too where
         it is nothing, so that nobody decides otherwise later."""

@@ -279,11 +279,15 @@ class Conversations:
         arm = arm_of(session or reading.root.asked.hex(), self.trial)
         return self.notebook.arm(session, arm, now) if session else arm
 
+    def begun_as_known(self, reading: ParsedRequest, asked: tuple[object, ...]) -> Begun | None:
+        """The same where this process knows it; else None."""
+        return self._known_begun.get((reading.answered, reading.api.name, reading.request.model, asked))
+
     def begun(self, reading: ParsedRequest, asked: tuple[object, ...], now: float) -> Begun:
         """How this history began, where it was `asked` for by its headers as it is now."""
-        key = (reading.answered, reading.api.name, reading.request.model, asked)
-        if (known := self._known_begun.get(key)) is not None:
+        if (known := self.begun_as_known(reading, asked)) is not None:
             return known
+        key = (reading.answered, reading.api.name, reading.request.model, asked)
         if not reading.prefix_hashes:
             return Begun(None)
         begun = self.notebook.begun(reading.root, "\n".join(map(str, (*key[1:3], *asked))), now)

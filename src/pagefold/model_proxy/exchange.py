@@ -6,7 +6,7 @@ and ends as one frozen `Seen`. What it cannot parse is not an error: those bytes
 names what was not understood.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from pagefold.model_proxy.deriving import Derivations, Nearest
 from pagefold.model_proxy.recalling import RecallTurn, turn_of
 from pagefold.model_proxy.request_body import body_of
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
+from pagefold.model_proxy.store_question import question_of
 from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, NOTHING_CACHED, Ending, Seen, Work
 from pagefold.model_proxy.turn_recorder import ExchangeRecord
 from pagefold.pages import exchanges
@@ -91,9 +92,18 @@ class Exchange(AnswerReader):
         reasoning = self.api.reasoning if self.api is not None else None
         return reasoning is not None and self._body is not None and any(map(self._body.__contains__, reasoning.signs))
 
+    def question(self, now: float = 0.0) -> Callable[[], object] | None:
+        """What to ask of the store before the request is read, by the store's own thread; None where all is known."""
+        parsed = self._read(self._conversations.request_cache) if self._policy is not None else None
+        if parsed is None or parsed.continued or self._policy is None:
+            return None
+        return question_of(self._conversations, parsed, self._asked_for(parsed), self._policy, now)
+
+    def _asked_for(self, parsed: ParsedRequest) -> tuple[object, ...]:
+        return (self._wish, self._window, "clears") if parsed.clears else (self._wish, self._window)
+
     def read(self, now: float = 0.0) -> int:
-        """Reads the request. Returns how many characters deriving would process (at least 1), or 0 if nothing is to be
-        derived."""
+        """Reads the request. Returns how many characters deriving processes, at least 1; 0 if nothing is derived."""
         conversations = self._conversations
         parsed = self._read(conversations.request_cache)
         if parsed is None or parsed.continued:
@@ -106,8 +116,7 @@ class Exchange(AnswerReader):
             self._nearest = self._derivations.nearest(parsed.request.messages, parsed.prefix_hashes)
             return self._nearest.fresh or 1
         api, clears = parsed.api.name, parsed.clears
-        asked: tuple[object, ...] = (self._wish, self._window)
-        self._begun = conversations.begun(parsed, (*asked, "clears") if clears else asked, now)
+        self._begun = conversations.begun(parsed, self._asked_for(parsed), now)
         pinned = self._begun.beginning
         self.arm = "" if self._wish else conversations.arm(self._begun, parsed, self.session, now)
         if pinned is not None or self.arm == Arm.HELD_OUT:
@@ -169,8 +178,7 @@ class Exchange(AnswerReader):
         return self._rendered(self._derivation) if self._derivation is not None else None
 
     def go_on(self, texts: Sequence[str], now: float = 0.0) -> bytes | None:
-        """Takes the answers of context tools. Returns the request that continues the turn, or None if the client acts
-        next."""
+        """Takes the answers of context tools. Returns the request that continues the turn; None if the client acts."""
         assert self.turn is not None
         assert self._parsed is not None
         messages = self._parsed.api.linked(self.turn.results(texts), self._messages)
@@ -278,9 +286,9 @@ class Exchange(AnswerReader):
     @property
     def record(self) -> ExchangeRecord | None:
         """What the decision trace records of the exchange; None if the request was not read."""
-        parsed, derivation = self._parsed, self._derivation
-        if parsed is None:
+        if (parsed := self._parsed) is None:
             return None
+        derivation = self._derivation
         if derivation is None or self._derivations is None:
             return ExchangeRecord(parsed, parsed.request.messages, parsed.prefix_hashes, None, "as it came", False)
         name, recalls = self._derivations.policy.name if self._policy else "as it came", self.turn is not None

@@ -116,7 +116,10 @@ class ProxiedRequest:
         await asyncio.sleep(0)  # parsing requests one after the other keeps the processor's caches warm
         if exchange.may_shrink or exchange.holds_reasoning:  # the last use of the cache, and bindings, are counted
             self._proxy.count_finished()
-        fresh, derived = await steps.run(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
+        work, waits = self._upload.bytes // _READ_FASTER, True
+        if work <= AT_ONCE:
+            waits = not await steps.ask_store(exchange, self._began)
+        fresh, derived = await steps.run(self._read, work, waits=waits) or (0, None)
         if fresh > AT_ONCE:
             derived = await steps.run(exchange.derive, fresh, self._began)
         await steps.save(exchange)

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from yarl import URL
 
+from pagefold.adapters.store_thread import Pending
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.other_version import OtherVersion
@@ -39,6 +40,8 @@ class Host(Protocol):
     session_rows: SessionRows | None
     meter: Callable[[Seen, Mapping[bytes, bytes]], None]
     unanswered: Callable[[str, str], None]
+
+    soon: Callable[[Callable[[], object]], Pending]
 
     def is_free(self) -> bool: ...
 

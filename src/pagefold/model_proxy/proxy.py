@@ -31,6 +31,7 @@ from pagefold.adapters.asgi import App, Event, Receive, Send, end
 from pagefold.adapters.process_memory import give_back, resident_bytes
 from pagefold.adapters.steady_store import StoreHealth
 from pagefold.adapters.steady_time import steady_time
+from pagefold.adapters.store_thread import Pending, at_once
 from pagefold.derive.notebook import CacheUse
 from pagefold.derive.trial import Arm
 from pagefold.door import FOREIGN, Door
@@ -99,6 +100,7 @@ class Proxy(RequestCounts):
         *,
         put: Callable[..., object] | None = None,
         write_back: Callable[..., object] = lambda pins, boundary, **more: None,
+        soon: Callable[[Callable[[], object]], Pending] = at_once,
         answers: Callable[..., str] | None = None,
         door: Door | None = None,
         report: Callable[[str], None] = to_stderr,
@@ -116,7 +118,7 @@ class Proxy(RequestCounts):
         super().__init__()
         self.upstreams, self.exchange, self.read_bytes = upstreams, exchange, read_bytes
         self.conversations = conversations or Conversations()
-        self.saving = Saving(put, write_back)
+        self.saving, self.soon = Saving(put, write_back), soon
         self.answers = answers or _no_answer
         self.recorder, self.dashboard, self.http_proxies = recorder, dashboard, http_proxies or {}
         self.session_rows: SessionRows | None = None

@@ -11,6 +11,7 @@ from typing import Any, cast
 from pagefold.errors import StoreError
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.host import Host
+from pagefold.model_proxy.threads import is_done
 
 AT_ONCE = 16_000  # characters that are worked on within one loop iteration; for more, no other client waits
 
@@ -33,11 +34,28 @@ class Steps:
             self._proxy.fault(error)
             return None
 
-    async def run(self, step: Callable[..., Any], characters: int, *shown: object) -> Any:
-        """Runs a step that works on so many characters: on the event loop if it is short and the worker is idle, else
-        in a thread where it does not hold up the worker."""
-        is_short, step = characters <= AT_ONCE and self._proxy.is_free(), partial(step, *shown)
+    async def run(self, step: Callable[..., Any], characters: int, *shown: object, waits: bool = True) -> Any:
+        """Runs a step that works on so many characters: on the event loop if it is short, and does not wait for the
+        store while the worker is busy there, else in a thread where it does not hold up the worker."""
+        is_short = characters <= AT_ONCE and (not waits or self._proxy.is_free())
+        step = partial(step, *shown)
         return self.fail_open(step if is_short else await self._proxy.work_aside(step))
+
+    async def ask_store(self, exchange: Exchange, now: float) -> bool:
+        """Asks the store what reading and deriving want to know. Returns whether nothing had to be asked, or all was
+        answered in time: then they do not wait for the store."""
+        question = self.fail_open(exchange.question, now)
+        if question is None:
+            return not self.failed
+        pending = self.fail_open(self._proxy.soon, question)
+        if pending is None:
+            return False
+        if await is_done(pending.step, pending.seconds):
+            self.fail_open(pending.step.result)
+            return True
+        pending.step.cancel()
+        pending.give_up()
+        return False
 
     async def run_in_worker(self, exchange: Exchange, step: Callable[..., Any], *shown: object) -> Any:
         """Runs a step that is for the store, and saves what the derived request names then."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 
@@ -12,6 +13,29 @@ async def finished(step: Future[Any]) -> Callable[[], Any]:
     waited.add_done_callback(_retrieved)
     await asyncio.wait([waited])
     return step.result
+
+
+async def is_done(step: Future[Any], seconds: float) -> bool:
+    """Waits for a step in a thread, for at most so long. Returns whether it is done."""
+    if step.done():
+        return True
+    loop = asyncio.get_running_loop()
+    known = loop.create_future()
+
+    def tell(answer: bool) -> None:
+        if not known.done():
+            known.set_result(answer)
+
+    def wake(done: Future[Any]) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+            loop.call_soon_threadsafe(tell, True)
+
+    step.add_done_callback(wake)
+    timer = loop.call_later(seconds, tell, False)
+    try:
+        return bool(await known)
+    finally:
+        timer.cancel()
 
 
 def told(step: Callable[[], None], fault: Callable[[Exception], None]) -> None:
