@@ -75,6 +75,31 @@ def test_a_locked_store_costs_one_deadline_and_then_nothing(tmp_path: Path) -> N
         assert store_again.notes.newest("note") == b"noted in the outage"
 
 
+def test_who_waits_elsewhere_gives_up_after_the_deadline_and_asks_no_more(tmp_path: Path) -> None:
+    path, done = tmp_path / "store.sqlite3", list[str]()
+
+    def step() -> None:
+        store.notes.put("note", b"noted")
+        done.append(threading.current_thread().name)
+
+    with steady(path) as (store, _):
+        asked = store.soon(step)
+        asked.step.result(asked.seconds)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            late, never = store.soon(step), store.soon(step)
+            with pytest.raises(TimeoutError):
+                late.step.result(late.seconds)
+            assert never.step.cancel()
+            late.give_up()
+            assert store.is_out
+            store.soon(step).step.result(0)
+            other.execute("ROLLBACK")
+        until(lambda: not store.is_out)
+        assert store.health().errors["late"] == 1
+    assert sorted(done) == ["MainThread", "pagefold-store", "pagefold-store"]
+
+
 def test_what_another_process_decided_before_an_outage_is_what_was_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite3"
     with steady(path) as (store, _):

@@ -11,6 +11,7 @@ import pytest
 
 from pagefold.adapters import recordings
 from pagefold.derive.cost import ASSUMED, Prices
+from pagefold.derive.policies import folding
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.folding import State, usable_of
 from pagefold.derive.policy import NOTHING, Derived, Notes
@@ -403,3 +404,18 @@ def test_a_session_that_ends_after_any_request_has_lost_little_by_folds() -> Non
 
     assert max(mine / other for mine, other in zip(folded, never, strict=True)) < 1.09
     assert folded[-1] < never[-1]
+
+
+@pytest.mark.parametrize("policy", [SMALL, Economic(window=200_000)])
+def test_a_fold_of_a_known_history_is_foretold_and_most_other_requests_are_not(policy: Economic) -> None:
+    asked: folding.State | None = None
+    state, fresh, folds, feared, requests = policy.begin(), 0, 0, 0, 0
+    for message in working(120):
+        if message.role is Role.ASSISTANT:
+            foretold = asked is not None and policy.may_fold(asked, fresh)
+            state, derived = policy.request(state)
+            assert foretold or not derived.reason
+            folds, feared, requests = folds + bool(derived.reason), feared + foretold, requests + 1
+            asked, fresh = state, 0
+        state, fresh = policy.step(state, message), fresh + len(message.raw)
+    assert 1 <= folds <= feared <= requests / 2

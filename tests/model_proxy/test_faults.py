@@ -5,6 +5,7 @@ import http.client
 import json
 import re
 import socket
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from pagefold.adapters.library import Library
-from pagefold.adapters.stores import open_store
+from pagefold.adapters.stores import open_steady_store, open_store
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
@@ -484,6 +485,31 @@ def test_long_work_on_one_request_does_not_hold_up_the_others() -> None:
             assert ask(url, body=body(history(1)))[2] == ANSWER
             end.set()
             assert waiting.result(20)[2] == ANSWER
+
+
+def test_a_store_that_hangs_holds_up_one_turn_and_nobody_else(tmp_path: Path) -> None:
+    path, deadline = tmp_path / "store.sqlite3", 0.9
+    store = open_steady_store(path, deadline=deadline, report=lambda kind, line: None)
+    library = Library(store)
+    with upstream(answers(whole(ANSWER))) as model:
+        conversations = Conversations(Economic(), store=store)
+        proxy = Proxy(Upstreams({"anthropic": model.url}), conversations, put=PageKeeper(library), soon=library.soon)
+        with running(proxy) as url, ThreadPoolExecutor(1) as pool:
+            ask(url, body=body(history(1)))
+            ask(url, body=body(history(2)))
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("BEGIN EXCLUSIVE")
+                waiting, began = pool.submit(ask, url, body=body(history(3))), time.monotonic()
+                time.sleep(0.1)  # by then it waits for the store
+                assert ask(url, body=body(history(1)), x_pagefold="off")[2] == ANSWER
+                assert ask(url, path="/v1/models", method="GET", body=None)[2] == ANSWER
+                assert not waiting.done()
+                assert time.monotonic() < began + deadline / 2
+                assert waiting.result(20)[2] == ANSWER
+                other.execute("ROLLBACK")
+    library.close()
+    assert store.health().errors["late"] == 1
+    assert proxy.totals_so_far.faults == 0
 
 
 def test_pages_of_requests_that_are_derived_at_once_are_each_stored_for_their_own_conversation() -> None:

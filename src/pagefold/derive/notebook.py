@@ -165,9 +165,9 @@ class Notebook:
         _kept(self._known, prefix_hash, notes)
         _kept(self._decided, prefix_hash, notes)
 
-    def is_decided(self, prefix_hash: bytes) -> bool:
-        """Whether this process knows what was decided at this request."""
-        return prefix_hash in self._decided
+    def decided(self, prefix_hash: bytes) -> Notes | None:
+        """What was decided at this request, as far as this process knows."""
+        return self._decided.get(prefix_hash)
 
     def decide(self, prefix_hash: bytes, notes: Callable[[], Notes], now: float, history: str = "") -> Notes:
         """What is known at this request: these notes, unless an instance has decided before. That is noted too where

@@ -114,7 +114,8 @@ class Abilities:
     recording, which `foreseeing(messages)` gives it. `unbinds`: it leaves out reasoning that a fold would show behind
     something else than it was made behind, by its `binds_reasoning`. `spares`: where nothing can be stored it only
     grows, and folds no sooner than the window forces it. `resumes`: it has `saved(state)`, which writes the state after
-    a fold down as text, and `resumed(text, messages, head)`, which reads it back.
+    a fold down as text, and `resumed(text, messages, head)`, which reads it back. `foretells`: it has `may_fold(state,
+    characters)`, whether the request after so many more characters may be a fold, which takes long.
     """
 
     folds: bool = False
@@ -125,6 +126,7 @@ class Abilities:
     unbinds: bool = False
     spares: bool = False
     resumes: bool = False
+    foretells: bool = False
 
 
 class Policy(Protocol):

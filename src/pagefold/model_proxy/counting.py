@@ -1,6 +1,7 @@
 """Counts requests once they have finished: a few at a time and soon, but never while a client waits."""
 
 import asyncio
+import sys
 import threading
 import time
 from collections import deque
@@ -10,6 +11,7 @@ from pagefold.model_proxy.host import FinishedRequest
 from pagefold.model_proxy.totals import Seen, Totals
 
 _MOST_UNCOUNTED = 500
+_AT_ONCE = 8  # requests that are counted in one iteration of the loop: a millisecond or so
 _MOST_FINISHED, _MOST_FINISHED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.08
 
 
@@ -60,14 +62,24 @@ class RequestCounts:
             asyncio.get_running_loop().call_later(_COUNT_SECONDS, self._on_timer)
         elif len(self._finished) >= _MOST_FINISHED or self._finished_bytes >= _MOST_FINISHED_BYTES:
             # Not at once: uvloop writes at the end of a loop iteration, and the client must not wait for counting.
-            asyncio.get_running_loop().call_soon(self.count_finished)
+            asyncio.get_running_loop().call_soon(self._count_some)
 
-    def count_finished(self) -> None:
-        """Counts the requests in the queue."""
+    def count_finished(self, most: int = sys.maxsize) -> None:
+        """Counts the requests in the queue, or `most` of them."""
         with self._counting:
-            while self._finished:
+            while self._finished and most:
                 self._finished.popleft().count()
-            self._finished_bytes = 0
+                most -= 1
+            if not self._finished:
+                self._finished_bytes = 0
+
+    def _count_some(self, then: Callable[[], None] = lambda: None) -> None:
+        """Counts the requests in the queue, a few in each iteration of the loop, and goes on to the next step."""
+        self.count_finished(_AT_ONCE)
+        if self._finished:
+            asyncio.get_running_loop().call_soon(self._count_some, then)
+        else:
+            then()
 
     def catch_up(self) -> None:
         """Counts and records all finished requests, for a reader that polls."""
@@ -81,7 +93,7 @@ class RequestCounts:
             asyncio.get_running_loop().call_later(left, self._on_timer)
             return
         self._timer_pending = False
-        self.count_and_flush()
+        self._count_some(self.flush)
 
     def count_and_flush(self) -> None:
         """Counts the requests in the queue, and has written what came of them."""

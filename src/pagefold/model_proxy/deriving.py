@@ -8,7 +8,7 @@ messages; without that memory the same bytes come out. What a derivation needs s
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pagefold.derive.notebook import SavedFold
 from pagefold.derive.pinned_policy import PinnedPolicy
@@ -87,6 +87,15 @@ class Derivations:
                     break
                 length -= 1
         return Nearest(hashes, length, cached, sum([len(message.raw) for message in messages.since(length)]))
+
+    def may_fold(self, nearest: Nearest | None, decided: Callable[[bytes], Notes | None]) -> bool:
+        """Whether the next request of a history that is known may be a fold, which takes long. `decided` says what was
+        decided at a request."""
+        policy: Any = self.policy
+        if nearest is None or nearest.cached is None or not policy.abilities.foretells:
+            return False
+        run, notes = nearest.cached.run, decided(nearest.hashes[-1]) or NOTHING
+        return notes.cold or policy.may_fold(run.asked.state if run.asked is not None else run.state, nearest.fresh)
 
     def derive(
         self,

@@ -94,10 +94,10 @@ class Exchange(AnswerReader):
 
     def question(self, now: float = 0.0) -> Callable[[], object] | None:
         """What to ask of the store before the request is read, by the store's own thread; None where all is known."""
-        parsed = self._read(self._conversations.request_cache) if self._policy is not None else None
-        if parsed is None or parsed.continued or self._policy is None:
+        parsed, policy = self._read(self._conversations.request_cache), self._policy
+        if parsed is None or parsed.continued or policy is None:
             return None
-        return question_of(self._conversations, parsed, self._asked_for(parsed), self._policy, now)
+        return question_of(self._conversations, parsed, self._asked_for(parsed), policy, now)
 
     def _asked_for(self, parsed: ParsedRequest) -> tuple[object, ...]:
         return (self._wish, self._window, "clears") if parsed.clears else (self._wish, self._window)
@@ -157,6 +157,12 @@ class Exchange(AnswerReader):
     def began_elsewhere(self) -> bool:
         """Whether the history began with a version of pagefold whose derivation this one cannot make."""
         return self._begun.reason == PASSED
+
+    @property
+    def may_fold(self) -> bool:
+        """Whether deriving may take long although little is new."""
+        derivations, decided = self._derivations, self._conversations.notebook.decided
+        return derivations is not None and derivations.may_fold(self._nearest, decided)
 
     is_read = property(lambda self: self._parsed is not None)
     is_first_sight = property(lambda self: self._nearest is None or self._nearest.cached is None)

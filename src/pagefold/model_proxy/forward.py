@@ -154,6 +154,8 @@ class ProxiedRequest:
         fresh = self._exchange.read(self._began)
         if self._began_elsewhere:
             return 0, None
+        if fresh and self._exchange.may_fold:
+            fresh = max(fresh, AT_ONCE + 1)
         return fresh, self._exchange.derive(self._began) if 0 < fresh <= AT_ONCE else None
 
     async def _relay(self, body: bytes, derived: bytes | None, given: aiohttp.ClientResponse | None = None) -> None:

@@ -20,6 +20,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -286,12 +287,17 @@ class Proxy(RequestCounts):
         self.meter(Seen("", Ending.WHOLE, usage=usage, reckoned=cost), {})
 
     def flush(self) -> None:
-        """Writes notes and the events of counted requests."""
+        """Writes the events of counted requests, and has notes written, which nobody waits for."""
         try:
-            self.conversations.notebook.save(time.time())
+            saving = self.soon(partial(self.conversations.notebook.save, time.time()))
+            saving.step.add_done_callback(self._saved)
             if self.recorder is not None:
                 self.recorder.flush()
         except Exception as error:  # noqa: BLE001 - as in `steps`: neither the store nor the recorder may stop the proxy
+            self.fault(error)
+
+    def _saved(self, done: Future[Any]) -> None:
+        if (error := done.exception()) is not None and isinstance(error, Exception):
             self.fault(error)
 
     def _tidy(self) -> None:

@@ -22,7 +22,8 @@ def question_of(
     begun = conversations.begun_as_known(parsed, asked)
     if begun is not None:
         policy = begun.beginning.policy if begun.beginning else policy
-        if not policy.abilities.folds or conversations.notebook.is_decided(parsed.prefix_hashes[-1]):
+        decided = conversations.notebook.decided(parsed.prefix_hashes[-1])
+        if not policy.abilities.folds or decided is not None:
             return None
     return partial(_ask, conversations, parsed, asked, policy, now)
 

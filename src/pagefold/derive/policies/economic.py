@@ -73,7 +73,7 @@ class Economic(folding.Folding):
     forms: Forms = AS_IT_COMES
 
     abilities: ClassVar[Abilities] = Abilities(
-        folds=True, encodes=True, pins=True, shows_files=True, unbinds=True, spares=True, resumes=True
+        folds=True, encodes=True, pins=True, shows_files=True, unbinds=True, spares=True, resumes=True, foretells=True
     )
     lossless: ClassVar[bool] = True
 
@@ -141,6 +141,12 @@ class Economic(folding.Folding):
             return ("it pays for itself", made) if self._pays(state, made, at_once=dearer) else (_LEFT, None)
         return "", None
 
+    def may_fold(self, state: folding.State, characters: int) -> bool:
+        assert isinstance(state, State)
+        large = self._is_large(state, folding.at_most(characters))
+        late = large and self._paid(state) >= _PATIENCE[Moment.NEW_ASK]
+        return late or self._dearer(state) or folding.Folding.may_fold(self, state, characters)
+
     def folded_by(self, state: folding.State, usable: int, rule: Rule, last: Folded | None = None) -> Folded:
         assert isinstance(state, State)
         rate, pins = self._rate(state), state.pins.block
@@ -190,12 +196,20 @@ class Economic(folding.Folding):
         assert state is None or isinstance(state, State)
         return state and replace(state, stood=state.standings, **numbers)
 
+    def _is_large(self, state: State, arriving: int = 0) -> bool:
+        """Whether a fold may be worth it, by the size; again only when that has grown since one was looked at."""
+        return state.tokens + arriving >= max(self.folds.least, state.looked * _GROWN)
+
+    def _paid(self, state: State) -> float:
+        """How many times what a fold is due for has been paid in rent since the last one."""
+        return state.rent / max(1.0, self.folds.rent * self._rewrite(state.left or state.tokens // 2))
+
     def _late(self, state: State) -> bool:
         """Whether the rent paid since the last fold would have bought another one, and the moment is a good one: a bad
         one is let pass as long as that costs little."""
-        if state.tokens < max(self.folds.least, state.looked * _GROWN):
+        if not self._is_large(state):
             return False
-        paid = state.rent / max(1.0, self.folds.rent * self._rewrite(state.left or state.tokens // 2))
+        paid = self._paid(state)
         return paid >= _PATIENCE[Moment.NEW_ASK] and (
             paid >= max(_PATIENCE.values()) or paid >= _PATIENCE[moment_of(state.log, file_tools(self.file_tools))]
         )

@@ -28,6 +28,7 @@ from pagefold.tokens import Counter, counter
 from pagefold.wire.message import BlockKind, Message, Role, arguments_of, user_text
 
 _RESET = "the agent reset its context"
+_DENSE = 2  # characters of a token, at least
 _SMALLER = 0.7  # of what stands, where the provider found it too long
 _ANSWER = 4_096  # tokens kept free for the answer
 _MARGIN, _MARGIN_ESTIMATED = 0.01, 0.07
@@ -71,7 +72,9 @@ class Folding:
     binds_reasoning: bool = field(default=True, kw_only=True)
     context_servers: tuple[str, ...] = field(default=SERVERS, kw_only=True)
 
-    abilities: ClassVar[Abilities] = Abilities(folds=True, pins=True, shows_files=True, unbinds=True, spares=True)
+    abilities: ClassVar[Abilities] = Abilities(
+        folds=True, pins=True, shows_files=True, unbinds=True, spares=True, foretells=True
+    )
     lossless: ClassVar[bool] = False
     """Whether results enter in their cheapest lossless form, or as they came."""
     destroys: ClassVar[Boundary] = Boundary.COMPACTION
@@ -165,6 +168,10 @@ class Folding:
         said = not block or any(entry.message.text == block for entry in state.log)
         return state if said else self.step(state, user_text(block))
 
+    def may_fold(self, state: State, characters: int) -> bool:
+        """Whether the request after so many more characters may be a fold; guessed, so that it can be made aside."""
+        return state.tokens + at_most(characters) > usable_of(self.window, counter(self.tokens))
+
     def usable(self, state: State, notes: Notes) -> int:
         usable = usable_of(self.window, counter(self.tokens))
         return min(usable, int(state.tokens * _SMALLER)) if notes.smaller else usable
@@ -199,6 +206,11 @@ class Folding:
         shown = as_it_came(message)
         entry = Entry(message, shown, counted(shown, self.tokens), state.turn, labels)
         return Standings(state.standings.ledger, calls), entry
+
+
+def at_most(characters: int) -> int:
+    """How many tokens so many characters are at the most, in most texts."""
+    return characters // _DENSE
 
 
 def usable_of(window: int, counts: Counter) -> int:
