@@ -15,6 +15,8 @@ from pagefold.derive.working_set.done import counted_lines, done_lines, mended_b
 from pagefold.derive.working_set.file_views import FileView, file_views, ledger_of, removed_lines
 from pagefold.derive.working_set.held import DigestPart, Held
 from pagefold.derive.working_set.names import IN_FILES, Names, Standing, name_parts
+from pagefold.derive.working_set.not_shown import TITLE as NOT_SHOWN
+from pagefold.derive.working_set.not_shown import NotShown, not_shown
 from pagefold.derive.working_set.parts import Part, shortened
 from pagefold.derive.working_set.reading import WorkReading
 from pagefold.derive.working_set.said import Saying, names_in, said_parts, sayings
@@ -92,6 +94,8 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     left = room - _cost(parts)
     views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), said, held)
     parts += [Part(view.title, view.lines, view.doubt) for view in views]
+    absent = _not_shown(material, views, held, budget)
+    parts += [Part(NOT_SHOWN, absent.lines)] if absent.lines else []
     if removed := removed_lines(material.work.files.removed):
         parts.append(Part("files that are known to be deleted or moved away; there may be others:", tuple(removed)))
     mentioned = facts_of("\n".join([part.text for part in parts]))
@@ -107,7 +111,8 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
             held.add(place, DigestPart.NAMES, "lines with names that stand nowhere else")
     lines = [part for _, part in quoted]
     facts = mentioned | facts_of("\n".join([part.text for part in lines]))
-    return WorkingSet((*parts, *lines), tuple((view.page, view.key) for view in views), held, ledger_of(views), facts)
+    pages = (*((view.page, view.key) for view in views), *absent.pages)
+    return WorkingSet((*parts, *lines), pages, held, ledger_of(views), facts)
 
 
 def _cost(parts: Sequence[Part]) -> int:
@@ -232,6 +237,11 @@ def _files(material: Material, budget: int, said: Sequence[Saying], held: Held) 
         for place in set(files[chunk.key].text.regions[chunk.region].seen[chunk.begin : chunk.end]):
             held.add(place, DigestPart.FILES, "lines that it showed or wrote stand in a view of the file")
     return file_views(files, chosen)
+
+
+def _not_shown(material: Material, views: Sequence[FileView], held: Held, budget: int) -> NotShown:
+    standing = material.kept | held.places_in(DigestPart.RECALLED)
+    return not_shown(material.work.files.files, {view.key for view in views}, standing, material.cut, budget)
 
 
 def _named(keys: Sequence[str], said: Sequence[Saying]) -> frozenset[str]:

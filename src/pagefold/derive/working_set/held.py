@@ -46,3 +46,7 @@ class Held:
         """The parts that hold something of a message, each with the reason; none where only a handle leads to it."""
         reasons = self._reasons.get(place)
         return [(part, reasons[part]) for part in _IN_ORDER if part in reasons] if reasons else []
+
+    def places_in(self, part: DigestPart) -> frozenset[int]:
+        """The places of the messages of which this part holds something."""
+        return frozenset(place for place, reasons in self._reasons.items() if part in reasons)
