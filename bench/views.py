@@ -64,7 +64,7 @@ def compare(model: FileModel, key: str, view: dict[int, str], tally: Counter[str
     for region in file.text.regions:
         for index, line, number, said in claims(region, view):
             doubt = (
-                f"doubted {kind_of(file.text.doubt)} "
+                f"doubted {kind_of(file.text.doubts[-1].last if file.text.doubts else '')} "
                 if region.seen[index] < max(file.text.doubted_at, file.text.reformatted_at)
                 else ""
             )

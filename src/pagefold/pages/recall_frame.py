@@ -70,7 +70,10 @@ def _since(file: FileEntry, work: Work) -> Iterator[str]:
         return
     changes = [exchange for exchange in work.exchanges if _changed(exchange, key, file.number, files.keys())]
     text, last = files[key].text, file.number - 1
-    doubts = ((text.doubted_at, text.doubt), (text.reformatted_at, text.reformatted_by))
+    doubts = (
+        *((doubt.place, doubt.last) for doubt in text.doubts[-_TOLD:]),
+        (text.reformatted_at, text.reformatted_by),
+    )
     told = [f"message {exchange.answered + 1}, {exchange.line}" for exchange in changes[-_TOLD:]]
     told += [f"`{doubt}` in message {at + 1} may have changed it" for at, doubt in doubts if at > last]
     yield f"[changed since: {'; '.join(told)}]" if told else "[nothing has changed it since, as far as is known]"

@@ -57,6 +57,7 @@ def test_the_first_to_be_suspected_stays_named() -> None:
     text = FileText().shown(10, LINES, 0).doubted("sed -i s/a/b/ mill.py", 1).doubted("make", 2).doubted("git pull", 3)
 
     assert listed(text, "mill_stone")[0][0] == (
-        "names in file mill.py, seen before `sed -i s/a/b/ mill.py`, then `git pull`, which may have changed it"
+        "names in file mill.py, seen before `sed -i s/a/b/ mill.py`, then 1 other, then `git pull`, "
+        "which may have changed it"
     )
     assert "sed" not in listed(text.shown(10, LINES, 4).doubted("make", 5), "mill_stone")[0][0]

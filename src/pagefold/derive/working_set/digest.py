@@ -93,13 +93,15 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
         parts.append(Part("from git, what it last told of the working copy:", tuple(told)))
     left = room - _cost(parts)
     views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), said, held)
-    parts += [Part(view.title, view.lines, view.doubt) for view in views]
+    parts += [part for view in views for part in view.parts]
     absent = _not_shown(material, views, held, budget)
     parts += [Part(NOT_SHOWN, absent.lines)] if absent.lines else []
     if removed := removed_lines(material.work.files.removed):
         parts.append(Part("files that are known to be deleted or moved away; there may be others:", tuple(removed)))
     mentioned = facts_of("\n".join([part.text for part in parts]))
-    shown = facts_of("\n".join([line for view in views for line in view.lines if line is not None]))
+    shown = facts_of(
+        "\n".join([line for view in views for part in view.parts for line in part.lines if line is not None])
+    )
     stands = material.standing
     mentioned = mentioned.union(*[entry.facts for entry in stands if entry.own])
     shown = shown.union(*[entry.facts for entry in stands if not entry.own])

@@ -44,6 +44,7 @@ def name_passages(files: Mapping[str, KnownFile], asked: Collection[str], oldest
 def _homes(file: KnownFile, wanted: frozenset[str], oldest: int) -> dict[str, _Found]:
     """By each of these names that the file holds, the line that stands for it best."""
     homes: dict[str, _Found] = {}
+    oldest_seen = min([min(region.seen) for region in file.text.regions], default=-1)
     doubts: dict[int, str] = {}
     before = 0
     for region in file.text.regions:
@@ -60,7 +61,9 @@ def _homes(file: KnownFile, wanted: frozenset[str], oldest: int) -> dict[str, _F
                     continue
                 seen = region.seen[index]
                 if (doubt := doubts.get(seen)) is None:
-                    doubt = doubts[seen] = doubt_about(file.text, seen)
+                    # What is in doubt stands together, whatever it was seen before.
+                    at = oldest_seen if file.text.is_doubted(seen) else seen
+                    doubt = doubts[seen] = doubt_about(file.text, at)
                 number = None if doubt or region.start is None else region.start + index
                 found = _Found(doubt, index not in defining, before + index, number)
                 if best is None or found < best:

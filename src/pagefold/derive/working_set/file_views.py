@@ -2,9 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from itertools import groupby
 
 from pagefold.derive.working_set.chunks import Chunk
+from pagefold.derive.working_set.parts import Part
 from pagefold.frozen import frozen
+from pagefold.pages.files.doubt import told
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
 from pagefold.pages.files.shell_words import shell_words
@@ -24,7 +28,8 @@ class FileView:
     """`title` says what follows, `lines` are the file's own; None among them is a gap. `page` is all that is known.
 
     `numbered` are the lines with certain numbers, as later results may refer to them; None where there are none.
-    `doubt` is what may have changed the lines since.
+    `doubt` is what may have changed the lines since; `further` are lines that were seen at other times, each behind a
+    title that says when.
     """
 
     key: str
@@ -33,53 +38,106 @@ class FileView:
     page: Page
     numbered: LedgerEntry | None = None
     doubt: str = ""
+    further: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
+
+    @property
+    def parts(self) -> list[Part]:
+        return [Part(self.title, self.lines, self.doubt), *(Part(title, lines) for title, lines in self.further)]
 
 
 def file_views(files: Mapping[str, KnownFile], chosen: Sequence[Chunk]) -> list[FileView]:
     """One view for each file with chosen chunks, the last touched last."""
-    by_file: dict[tuple[str, str], list[Chunk]] = {}
+    by_file: dict[tuple[str, _Sure], list[Chunk]] = {}
     for chunk in chosen:
-        by_file.setdefault((chunk.key, _doubt(files[chunk.key], chunk)), []).append(chunk)
-    order = sorted(by_file, key=lambda key: (files[key[0]].touched, key[0], not key[1], key[1]))
+        by_file.setdefault((chunk.key, _sure(files[chunk.key], chunk)), []).append(chunk)
+    order = sorted(by_file, key=lambda key: (files[key[0]].touched, key[0], key[1]))
     return [
-        _view(
-            key,
-            files[key],
-            sorted(by_file[key, doubt], key=lambda chunk: (chunk.region, chunk.begin)),
-            doubt,
-        )
-        for key, doubt in order
+        _view(key, files[key], sorted(by_file[key, sure], key=lambda chunk: (chunk.region, chunk.begin)), sure)
+        for key, sure in order
     ]
 
 
-def _doubt(file: KnownFile, chunk: Chunk) -> str:
-    """What may have happened to a chunk since it was seen."""
-    return doubt_about(file.text, min(file.text.regions[chunk.region].seen[chunk.begin : chunk.end]))
+class _Sure(IntEnum):
+    """How sure the lines of a view are; the surest stand last."""
+
+    DOUBTED = 0
+    REFORMATTED = 1
+    CERTAIN = 2
+
+
+def _sure(file: KnownFile, chunk: Chunk) -> _Sure:
+    seen = _oldest(file, chunk)
+    if file.text.is_doubted(seen):
+        return _Sure.DOUBTED
+    return _Sure.CERTAIN if file.text.is_certain(seen) else _Sure.REFORMATTED
+
+
+def _oldest(file: KnownFile, chunk: Chunk) -> int:
+    """The place at which the line of a chunk was seen that nobody has seen for longest."""
+    return min(file.text.regions[chunk.region].seen[chunk.begin : chunk.end])
 
 
 def doubt_about(text: FileText, seen: int) -> str:
     """What may have happened to lines since they were seen at this place; nothing where they surely stand."""
     if text.is_doubted(seen):
-        return f"`{text.doubt}`, which may have changed {'or removed ' if _REMOVES.search(text.doubt) else ''}it"
+        reasons = told(text.doubts_since(seen))
+        return f"{reasons}, which may have changed {'or removed ' if _REMOVES.search(reasons) else ''}it"
     return "" if text.is_certain(seen) else f"`{text.reformatted_by}`, which may have changed their form"
 
 
-def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], doubt: str) -> FileView:
+def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], sure: _Sure) -> FileView:
     runs = list(_runs(chunks))
-    lines: list[str | None] = []
-    cut = False  # where lines have no numbers, nothing else tells that known ones are left out at an end
-    for index, begin, end in runs:
-        region = file.text.regions[index]
-        bare = bool(doubt) or region.start is None
-        if lines or (bare and begin > 0):
-            lines.append(None)
-        lines += _numbered(region, begin, end, certain=not doubt)
-        cut = bare and end < len(region.lines)
-    lines += [None] if cut else []
+    doubt = doubt_about(file.text, min([_oldest(file, chunk) for chunk in chunks]))
+    pieces = _pieces(file.text, runs, sure)
     page = Page.of(PageKind.EVIDENCE, known_text(file), file.name)
     changed = ", changed in this session" if file.edits else ""
     title = f"{_name(file)}{changed}, lines" if doubt else _title(file, runs, page.handle)
-    return FileView(key, title, tuple(lines), page, None if doubt else _numbered_lines(file, runs), doubt)
+    numbered = None if doubt else _numbered_lines(file, runs)
+    return FileView(key, title, pieces[0][1], page, numbered, doubt, tuple(pieces[1:]))
+
+
+def _pieces(
+    text: FileText, runs: Sequence[tuple[int, int, int]], sure: _Sure
+) -> list[tuple[str, tuple[str | None, ...]]]:
+    """The lines of a view, in pieces under a title of their own where they were seen at different times: something may
+    have changed the file in between, so that they never stood next to one another. The first goes on from the view's
+    own title, under which lines are expected that were seen before all of that."""
+    doubted = sure is _Sure.DOUBTED
+    spans = [span for run in runs for span in (_by_state(text, run) if doubted else [(*run, 0)])]
+    state = oldest = min(span[3] for span in spans)
+    titles, lines = [""], list[list[str | None]]([[]])
+    cut = False  # where lines have no numbers, nothing else tells that known ones are left out at an end
+    before: tuple[int, int] | None = None
+    for index, begin, end, now in spans:
+        region = text.regions[index]
+        bare = sure is not _Sure.CERTAIN or region.start is None
+        if before != (index, begin) and (before or (bare and begin > 0)):
+            lines[-1].append(None)
+        if now != state:
+            titles.append(f"file above, seen {_when(text, now, oldest)}:")
+            lines.append([])
+        lines[-1] += _numbered(region, begin, end, certain=sure is _Sure.CERTAIN)
+        state, before, cut = now, (index, end), bare and end < len(region.lines)
+    lines[-1] += [None] if cut else []
+    return [(title, tuple(piece)) for title, piece in zip(titles, lines, strict=True)]
+
+
+def _when(text: FileText, state: int, oldest: int) -> str:
+    """When lines of a state were seen, of a file whose lines may be as old as the oldest state."""
+    if state == oldest:
+        return f"before `{text.doubts[state].first}`"
+    doubt = text.doubts[state - 1]
+    return f"after `{doubt.last}` (message {doubt.place + 1})"
+
+
+def _by_state(text: FileText, run: tuple[int, int, int]) -> Iterator[tuple[int, int, int, int]]:
+    """A run in parts of which all lines were seen between the same two changes of the file, each with its state."""
+    index, begin, end = run
+    seen = text.regions[index].seen[begin:end]
+    states = {place: text.state_of(place) for place in set(seen)}
+    for state, group in groupby([states[place] for place in seen]):
+        yield index, begin, (end := begin + len(list(group))), state
+        begin = end
 
 
 def removed_lines(removed: Mapping[str, int]) -> list[str]:
@@ -192,10 +250,16 @@ def span_of(region: Region) -> str:
 def known_text(file: KnownFile) -> str:
     """All that is known of a file, with numbers where they are certain."""
     parts: list[str] = []
-    for region in file.text.regions:
-        if region.start is None or not file.text.is_certain(min(region.seen)):
-            lines = [f"\t{line}" for line in region.lines]  # every line of the file stands behind a tab
-            parts.append("\n".join(["[lines as last seen, without certain numbers]", *lines]))
-        else:
+    for index, region in enumerate(file.text.regions):
+        if region.start is not None and file.text.is_certain(min(region.seen)):
             parts.append("\n".join([f"{number}\t{line}" for number, line in enumerate(region.lines, region.start)]))
+            continue
+        states = list(_by_state(file.text, (index, 0, len(region.lines))))
+        oldest = min(state for _, _, _, state in states)
+        lines: list[str] = []
+        for _, begin, end, state in states:
+            when = f", {_when(file.text, state, oldest)}" if len(states) > 1 else ""
+            lines.append(f"[lines as last seen{when}, without certain numbers]")
+            lines += [f"\t{line}" for line in region.lines[begin:end]]  # every line of the file stands behind a tab
+        parts.append("\n".join(lines))
     return "\n…\n".join(parts)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 
 from pagefold.derive.working_set.file_views import known_text, left_out
 from pagefold.frozen import frozen
+from pagefold.pages.files.doubt import told
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.paths import is_temporary
 from pagefold.pages.kinds import PageKind
@@ -72,11 +73,12 @@ def _what_is_the_case(file: KnownFile) -> str:
     """Why the text of a changed file is not told as it is now; nothing where it could be."""
     text = file.text
     if not text.regions:
-        return f", present text not known since `{text.doubt}`" if text.doubt else ", present text not known"
+        return f", present text not known{f' since `{text.doubts[0].first}`' if text.doubts else ''}"
     newest = max(max(region.seen) for region in text.regions)
     if text.is_certain(newest):
         return ""
-    return f", then perhaps again by `{text.doubt if text.is_doubted(newest) else text.reformatted_by}`"
+    doubts = told(text.doubts_since(newest)) if text.is_doubted(newest) else f"`{text.reformatted_by}`"
+    return f", then perhaps again by {doubts}"
 
 
 def _name(file: KnownFile) -> str:

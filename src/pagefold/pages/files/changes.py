@@ -250,7 +250,7 @@ class Doubted(FileChange):
         forgets = self.forgets and identity(normal(self.path), files) in files
         for name in self.meant_among(files):
             text = files[name].text.doubted(self.reason, place, mild=self.mild)
-            files[name] = replace(files[name], text=FileText(doubt=self.reason, doubted_at=place) if forgets else text)
+            files[name] = replace(files[name], text=FileText().doubted(self.reason, place) if forgets else text)
 
 
 @frozen

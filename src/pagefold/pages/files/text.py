@@ -10,26 +10,24 @@ from dataclasses import replace
 
 from pagefold.frozen import frozen
 from pagefold.pages.files.alignment import aligned, beside, in_order
+from pagefold.pages.files.doubt import Doubts, with_doubt
 from pagefold.pages.files.edges import uncut, uncut_lines
 from pagefold.pages.files.hunk import Hunk
 from pagefold.pages.files.region import Region, is_telling
-
-_THEN = "`, then `"
 
 
 @frozen
 class FileText:
     """The known regions of one file: numbered ones in order, without overlap, then those without a number.
 
-    `length` is the number of lines in the file, where a tool showed or wrote its end. `doubt` names what may have
-    changed the file at a place in the history, `doubted_at`; `reformatted_by` names the formatter that may have changed
+    `length` is the number of lines in the file, where a tool showed or wrote its end. `doubts` are what may have
+    changed the file since a line of it was seen; `reformatted_by` names the formatter that may have changed
     the form of its lines at `reformatted_at`. `open_end` is whether its last line may have no line break.
     """
 
     regions: tuple[Region, ...] = ()
     length: int | None = None
-    doubt: str = ""
-    doubted_at: int = -1
+    doubts: Doubts = ()
     reformatted_by: str = ""
     reformatted_at: int = -1
     open_end: bool = False
@@ -140,16 +138,25 @@ class FileText:
         return file
 
     def doubted(self, reason: str, place: int, *, mild: bool = False) -> "FileText":
-        """Something may have changed the file: lines that were not seen since are in doubt. `mild` is a formatter.
-
-        Where lines were in doubt before, the first to be suspected stays named beside the last.
-        """
+        """Something may have changed the file: lines that were not seen since are in doubt. `mild` is a formatter."""
         if mild:
             return replace(self, reformatted_by=reason, reformatted_at=place)
-        first = self.doubt.partition(_THEN)[0]
-        if first and first != reason and any(self.is_doubted(min(region.seen)) for region in self.regions):
-            reason = f"{first}{_THEN}{reason}"
-        return replace(self, doubt=reason, doubted_at=place)
+        oldest = min([min(region.seen) for region in self.regions], default=-1)
+        newest = max([max(region.seen) for region in self.regions], default=-1)
+        return replace(self, doubts=with_doubt(self.doubts, reason, place, oldest, newest))
+
+    @property
+    def doubted_at(self) -> int:
+        """The place of the last that may have changed the file; -1 where nothing may have."""
+        return self.doubts[-1].place if self.doubts else -1
+
+    def doubts_since(self, seen: int) -> Doubts:
+        """What may have changed a line since it was seen at this place."""
+        return tuple([doubt for doubt in self.doubts if doubt.place > seen])
+
+    def state_of(self, seen: int) -> int:
+        """How many doubts had come when a line was seen: two lines of the same state stood in the file together."""
+        return len(self.doubts) - len(self.doubts_since(seen))
 
     def is_doubted(self, seen: int) -> bool:
         """Whether a line that was last seen at this place may be gone."""
