@@ -176,7 +176,8 @@ def _answered(work: Work, result: Block, place: int) -> Work:
     if ending.outcome is not Outcome.REFUSED:
         began = script_folders(call.name, call.arguments, work.tools, work.folders)
         seen = ScriptSeen(script, result.text, began, ending.outcome is Outcome.OK)
-        copies = copies_after(copies, seen, place, changed=any(change.act is not Act.SHOWED for change in changes))
+        changed = any(change.paths and change.act is not Act.SHOWED for change in changes)
+        copies = copies_after(copies, seen, place, changed=changed)
     exchanges = work.exchanges.with_items((exchange,))
     return replace(work, exchanges=exchanges, open=left, files=files, agents=agents, copies=copies, folders=folders)
 

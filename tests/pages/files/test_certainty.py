@@ -237,3 +237,20 @@ def test_a_formatter_of_one_language_changes_files_of_that_alone(script: str, fo
 
     certain = {name: file.text.is_certain(min(file.text.regions[0].seen)) for name, file in model.files.items()}
     assert {name.rpartition("/")[2] for name, is_certain in certain.items() if not is_certain} == formatted
+
+
+NOTHING_TO_DO = {
+    "git pull": "Already up to date.",
+    "git pull --rebase": "Current branch main is up to date.",
+    "git merge topic": "Already up to date.",
+    "git rebase main": "Current branch topic is up to date.",
+    "git stash": "No local changes to save",
+}
+
+
+@pytest.mark.parametrize(("script", "printed"), NOTHING_TO_DO.items(), ids=NOTHING_TO_DO)
+def test_git_that_had_nothing_to_do_puts_nothing_in_doubt(script: str, printed: str) -> None:
+    assert whole_text(file_of(model_of(READ, ("Bash", {"command": script}, printed)), A)) == TEXT
+    assert not numbered_lines(file_of(model_of(READ, ("Bash", {"command": script}, "")), A))
+    did = f"Updating 1a2b3c4..5d6e7f8\nFast-forward\n{printed}"
+    assert not numbered_lines(file_of(model_of(READ, ("Bash", {"command": script}, did)), A))

@@ -256,9 +256,10 @@ class Doubted(FileChange):
 @frozen
 class DoubtedByGit(Doubted):
     """Git may have changed all files of a working copy in `folder`; temporary files belong to none that is not itself
-    one."""
+    one. `commit` is the one that it made by that, where that is known: a later listing tells what it changed."""
 
     folder: str = ""
+    commit: str = ""
 
     def placed(self, folder: str) -> "DoubtedByGit":
         return replace(self, path=normal(self.path, folder) if self.path else "", folder=folder)
@@ -266,6 +267,36 @@ class DoubtedByGit(Doubted):
     def meant_among(self, files: Collection[str]) -> list[str]:
         spared = not is_temporary(f"{normal(self.folder)}/") if self.folder else True
         return [name for name in Doubted.meant_among(self, files) if not (spared and is_temporary(name))]
+
+
+@frozen
+class CommitListed(FileChange):
+    """All files that a commit changed were listed, each from the root of its repository: the commit changed no other.
+    The model looks for the doubt that this clears. It may begin with `...` where git cut it."""
+
+    commit: str
+    listed: tuple[str, ...]
+
+    usual_act: ClassVar[Act] = Act.OTHER
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return ()
+
+    def placed(self, folder: str) -> "CommitListed":
+        return self
+
+    def doubts(self, reason: str) -> tuple[FileChange, ...]:
+        return ()
+
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        """It shows and changes no file."""
+
+    def lists(self, name: str) -> bool:
+        """Whether a known file may be among the listed ones."""
+        known = f"/{name}".lower()
+        listed = [f"/{path.removeprefix('...').lstrip('/')}".lower() for path in self.listed]
+        return any(known.endswith(path) or path.endswith(known) for path in listed)
 
 
 @frozen

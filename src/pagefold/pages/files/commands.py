@@ -12,16 +12,15 @@ from dataclasses import replace
 from pagefold.pages.files.changes import (
     Appended,
     Doubted,
-    DoubtedByGit,
     FileChange,
     FileCopied,
     FileRemoved,
     Moved,
-    PatchApplied,
     Ran,
     Written,
 )
 from pagefold.pages.files.folders import START, Folders, located, placed
+from pagefold.pages.files.git_commands import by_git
 from pagefold.pages.files.hunk import targets_of
 from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.paths import is_pattern, is_wildcard
@@ -107,11 +106,7 @@ def _may_be_same(path: str, changed: str) -> bool:
     )
 
 
-_NOT_APPLIED = re.compile(r"^error: .*patch|^error: .*(?:does not exist in index|No such file)|^fatal: ", re.MULTILINE)
 _FIND_CHANGES = frozenset(("-delete", "-i", "mv", "rm"))
-_PATHS_UPDATED = re.compile(r"^Updated \d+ paths? from (?P<index>the index$)?", re.MULTILINE)
-_MOVED = re.compile(r"^(?:Switched to |Already on |Note: switching to |HEAD is now at )", re.MULTILINE)
-_CLEANED = re.compile(r"^Removing (.+)$", re.MULTILINE)
 _IN_A_LIST = frozenset(("&&", "||", "|", "|&"))
 _MAYBE = frozenset(("||", "do", "then", "else", "elif", "if", "while", "until"))
 _ERRORS = re.compile(
@@ -159,7 +154,7 @@ def _changes(command: ShellCommand, printed: str) -> Iterator[FileChange]:
     elif name in ("sed", "perl") and any(word.startswith(("-i", "--in-place", "-pi")) for word in words[1:]):
         yield from [Doubted(path, reason) for path in plain[1:]] or [Doubted("", reason)]
     elif name == "git":
-        yield from _by_git(command, printed)
+        yield from by_git(command, reason, printed)
     elif name in _KNOWN.interpreters or name.startswith("python"):
         yield from _by_program(command)
     elif name == "patch":
@@ -180,7 +175,9 @@ def _by_script_within(script: str, printed: str) -> Iterator[FileChange]:
 
 
 def _unwrapped(command: ShellCommand) -> ShellCommand:
-    """The command that a runner runs, where that is a formatter."""
+    """The command that a runner runs, where that is a formatter, and what `git mv` does."""
+    if (git := git_words(command))[0] == "mv":
+        return replace(command, words=("mv", *git[1]))
     words = command.words
     for wrapper in _KNOWN.wrappers:
         if (
@@ -254,62 +251,6 @@ def _by_program(command: ShellCommand) -> Iterator[FileChange]:
         yield from (Doubted(path, _short(command)) for path in files_written_by(program))
     elif (path := next((word for word in command.words[1:] if not word.startswith("-")), "")) and "." in path:
         yield Ran(path, _short(command))
-
-
-def _by_git(command: ShellCommand, printed: str) -> Iterator[FileChange]:
-    verb, rest = git_words(command)
-    plain = [word for word in rest if not word.startswith("-")]
-    if verb == "mv" and len(plain) > 1:
-        yield from _by_moving(replace(command, words=("mv", *rest)), plain)
-    elif verb == "rm" and "--cached" not in rest:
-        yield from (FileRemoved(path) for path in plain)
-    elif verb == "clean" and (gone := _CLEANED.findall(printed)):
-        yield from (FileRemoved(path) for path in gone)
-    elif verb == "restore" or (verb == "checkout" and "--" in rest):
-        if "--staged" in rest and "--worktree" not in rest:
-            return
-        named = rest[rest.index("--") + 1 :] if "--" in rest else [word for word in rest if not word.startswith("-")]
-        if named == ["."]:
-            yield DoubtedByGit("", _short(command))
-        else:
-            yield from (Doubted(path, _short(command), forgets=True) for path in named)
-    elif verb == "apply":
-        yield from _by_applying(command, rest, plain, printed)
-    elif verb == "checkout" and (paths := _checked_out(plain, printed)):
-        yield from (Doubted(path, _short(command), forgets=True) for path in paths)
-    elif verb in _KNOWN.git_changes_files and not _keeps_files(verb, rest):
-        yield DoubtedByGit("", _short(command))
-
-
-def _checked_out(plain: Sequence[str], printed: str) -> Sequence[str]:
-    """The paths that `git checkout` without `--` brought back, where git says that it was paths and no branch."""
-    updated = _PATHS_UPDATED.search(printed)
-    if updated is None or _MOVED.search(printed):
-        return ()
-    paths = plain if updated["index"] else plain[1:]
-    return paths if all("." in path.rpartition("/")[2].strip(".") or "/" in path for path in paths) else ()
-
-
-def _by_applying(
-    command: ShellCommand, rest: Sequence[str], patches: Sequence[str], printed: str
-) -> Iterator[FileChange]:
-    """What `git apply` may have changed: nothing where all of a patch does not apply, unless it was told to go on."""
-    partly = any(word in rest for word in ("--reject", "--3way", "-3"))
-    if "--check" in rest or "--cached" in rest or (not partly and _NOT_APPLIED.search(printed)):
-        return
-    yield from (PatchApplied(path, _short(command), command.document or "") for path in patches or [""])
-
-
-def _keeps_files(verb: str, rest: Sequence[str]) -> bool:
-    """Whether a git command leaves the working tree as it is."""
-    if verb == "stash":
-        return rest[:1] in (["list"], ["show"], ["drop"])
-    if verb == "reset":
-        return "--hard" not in rest
-    if verb in ("checkout", "switch"):
-        is_new = any(word in rest for word in ("-b", "-c", "-B", "-C"))
-        return is_new and len([word for word in rest if not word.startswith("-")]) == 1
-    return verb == "clean" and any(word == "--dry-run" or re.match(r"-[a-z]*n", word) for word in rest)
 
 
 def _is_formatter(command: ShellCommand) -> bool:
