@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from pagefold.pages.files.asked import said_by
 from pagefold.pages.files.changes import (
     Appended,
     Doubted,
@@ -24,7 +25,7 @@ from pagefold.pages.files.git_commands import by_git
 from pagefold.pages.files.hunk import targets_of
 from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.paths import is_pattern, is_wildcard
-from pagefold.pages.files.printed import may_print, said_by, shown_by_script
+from pagefold.pages.files.printed import may_print, shown_by_script
 from pagefold.pages.files.programs import files_written_by
 from pagefold.pages.files.shell import EXPANDED, ShellCommand, commands_in, git_words, pipelines_of
 from pagefold.pages.files.shell_words import shell_words

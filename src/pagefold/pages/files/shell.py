@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pagefold.frozen import frozen
+from pagefold.pages.files.loops import unrolled
 
 _HEREDOC = re.compile(r"(?<!<)<<(-?)[ \t]*(['\"\\]?)([A-Za-z_]\w*)['\"]?")
 _KEYWORDS = frozenset(
@@ -83,7 +84,8 @@ def commands_in(script: str) -> list[ShellCommand]:
 def _read(script: str) -> tuple[ShellCommand, ...]:
     documents: list[str] = []
     try:
-        return tuple(_commands(_tokens(_lines_as_lists(_without_documents(script, documents))), documents))
+        tokens = _tokens(_lines_as_lists(_without_documents(script, documents)))
+        return tuple(_commands(unrolled(tokens, (_HERE,)), documents))
     except ValueError:
         return ()
 
