@@ -60,7 +60,23 @@ def test_files_between_certain_borders_are_told_apart(script: str, printed: str)
     }
 
 
+def test_between_titles_files_are_told_apart_from_what_else_was_printed() -> None:
+    script = "echo one; cat a.py; echo tests; make test; echo two; sed -n '1,9p' b.py; echo end; git log"
+    printed = text(["one"], ONE, ["tests"], ["ok", "3 passed"], ["two"], TWO, ["end"], ["1a2b3c4 Grind"])
+    model = model_of(("Bash", {"command": script}, printed))
+
+    assert {name: list(numbered_lines(file).values()) for name, file in model.files.items()} == FILES
+
+
 NOT_TOLD = {
+    "a title that other output holds": (
+        "echo one; cat a.py; echo two; make test; echo end",
+        text(["one"], ONE, ["two"], ["two"], ["end"]),
+    ),
+    "a title that was not reached": (
+        "echo one && cat a.py && make test && echo end",
+        text(["one"], ONE, ["make: *** no rule"]),
+    ),
     "a title that a file holds": (f"{LOOP} echo ---; cat $f; done", text(["---"], ONE, ["---"], TWO, ["---"], ONE)),
     "no titles": (f"{LOOP} cat $f; done", text(ONE, TWO)),
     "fewer lines than were asked for": (f"{LOOP} sed -n '1,4p' $f; done", text(ONE, TWO)),

@@ -38,8 +38,9 @@ def shown_by_script(commands: Sequence[ShellCommand], output: str, *, whole: boo
             yield from placed(compared_files(output), diffs[0].folders, "")
         return
     countable = ("sed", "cat", "nl", "head", "tail", "pwd", *_KNOWN.speaking)
-    if len(heads) > 1 and not all(command.name in countable for command in heads):
-        return
+    names = {command.name for command in heads}
+    if len(heads) > 1 and names.isdisjoint(_KNOWN.speaking) and not names <= {*countable}:
+        return  # nothing stands between what one and the other printed
     if len(heads) > 1:
         yield from several(shows, output)
         return

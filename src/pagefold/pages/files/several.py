@@ -46,9 +46,9 @@ def several(commands: Sequence[ShellCommand], output: str) -> Iterator[FileChang
         else:
             end = _next_title(lines, at, pipelines[index:])
             count = sum(1 for _ in takewhile(_shows_text, pipelines[index:]))
-            told = _in_a_row(pipelines[index : index + count], lines[at:end]) if end is not None else None
-            if told is None or end is None:
+            if end is None:
                 return
+            told = _in_a_row(pipelines[index : index + count], lines[at:end]) or ()
             found += [one for shown, command in told for one in placed([shown], command.folders, "")]
             at = end
         index += count
