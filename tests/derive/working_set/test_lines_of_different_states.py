@@ -39,6 +39,10 @@ def digest(*steps: Step) -> list[str]:
     return text.replace(text[: text.index("]") + 1], "#").split("\n")
 
 
+def sed(start: int) -> Step:
+    return "Bash", {"command": f"sed -n '{start},{start + 1}p' {A}"}, "\n".join(LINES[start - 1 : start + 1])
+
+
 PULL = "which may have changed it"
 SHOWN = {
     "all seen at one time": (
@@ -52,7 +56,7 @@ SHOWN = {
             *OLD[0],
             "# file above, seen after `git pull` (message 5):",
             *MENDED,
-            "# file above, seen before `git pull`:",
+            "# file above, seen before `git pull` (message 5):",
             *OLD[1],
         ],
     ),
@@ -66,7 +70,7 @@ SHOWN = {
             *OLD[0],
             "# file above, seen after `git pull` (message 5):",
             *MENDED,
-            "# file above, seen before `git pull`:",
+            "# file above, seen before `git pull` (message 5):",
             *OLD[1],
         ],
     ),
@@ -76,8 +80,26 @@ SHOWN = {
             f"# file {A}, lines, seen at least in part before `git pull`, then `git merge topic`, {PULL}:",
             "# file above, seen after `git pull` (message 5):",
             *LINES[:4],
-            "# file above, seen before `git pull`:",
+            "# file above, seen before `git pull` (message 5):",
             *LINES[4:],
+        ],
+    ),
+    "by turns, named once": (
+        [READ, bash("git pull"), *(sed(at) for at in (1, 5, 9)), bash("git merge topic")],
+        [
+            f"# file {A}, lines, seen at least in part before `git pull`, then `git merge topic`, {PULL}:",
+            "# file above, seen after `git pull` (message 5):",
+            *LINES[:2],
+            "# file above, seen before `git pull` (message 5):",
+            *LINES[2:4],
+            "# file above, seen after message 5:",
+            *LINES[4:6],
+            "# file above, seen before message 5:",
+            *LINES[6:8],
+            "# file above, seen after message 5:",
+            *LINES[8:10],
+            "# file above, seen before message 5:",
+            *LINES[10:],
         ],
     ),
     "edits and doubts by turns": (
@@ -108,7 +130,7 @@ def test_what_a_handle_recalls_says_so_too() -> None:
 
     heads = [(at, line) for at, line in enumerate(text.split("\n")) if line.startswith("[")]
     assert heads == [
-        (0, "[lines as last seen, before `git pull`, without certain numbers]"),
+        (0, "[lines as last seen, before `git pull` (message 2), without certain numbers]"),
         (6, "[lines as last seen, after `git pull` (message 2), without certain numbers]"),
-        (8, "[lines as last seen, before `git pull`, without certain numbers]"),
+        (8, "[lines as last seen, before `git pull` (message 2), without certain numbers]"),
     ]

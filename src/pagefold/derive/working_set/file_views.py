@@ -105,7 +105,7 @@ def _pieces(
     doubted = sure is _Sure.DOUBTED
     spans = [span for run in runs for span in (_by_state(text, run) if doubted else [(*run, 0)])]
     state = oldest = min(span[3] for span in spans)
-    titles, lines = [""], list[list[str | None]]([[]])
+    titles, named, lines = [""], set[int](), list[list[str | None]]([[]])
     cut = False  # where lines have no numbers, nothing else tells that known ones are left out at an end
     before: tuple[int, int] | None = None
     for index, begin, end, now in spans:
@@ -114,20 +114,25 @@ def _pieces(
         if before != (index, begin) and (before or (bare and begin > 0)):
             lines[-1].append(None)
         if now != state:
-            titles.append(f"file above, seen {_when(text, now, oldest)}:")
+            titles.append(f"file above, seen {_when(text, now, oldest, named=now in named)}:")
             lines.append([])
+            named.add(now)
         lines[-1] += _numbered(region, begin, end, certain=sure is _Sure.CERTAIN)
         state, before, cut = now, (index, end), bare and end < len(region.lines)
     lines[-1] += [None] if cut else []
     return [(title, tuple(piece)) for title, piece in zip(titles, lines, strict=True)]
 
 
-def _when(text: FileText, state: int, oldest: int) -> str:
-    """When lines of a state were seen, of a file whose lines may be as old as the oldest state."""
+def _when(text: FileText, state: int, oldest: int, *, named: bool = False) -> str:
+    """When lines of a state were seen, of a file whose lines may be as old as the oldest state. What was named before
+    is told by its message alone."""
     if state == oldest:
-        return f"before `{text.doubts[state].first}`"
-    doubt = text.doubts[state - 1]
-    return f"after `{doubt.last}` (message {doubt.place + 1})"
+        first = text.doubts[state]
+        when, what, place = "before", first.first, first.since
+    else:
+        last = text.doubts[state - 1]
+        when, what, place = "after", last.last, last.place
+    return f"{when} message {place + 1}" if named else f"{when} `{what}` (message {place + 1})"
 
 
 def _by_state(text: FileText, run: tuple[int, int, int]) -> Iterator[tuple[int, int, int, int]]:

@@ -12,11 +12,12 @@ from pagefold.frozen import frozen
 
 @frozen
 class Doubt:
-    """What may have changed a file without a line of it being seen in between: the first, the last, and how many there
-    were. `place` is that of the last."""
+    """What may have changed a file without a line of it being seen in between: the first, at the place `since`, the
+    last, at `place`, and how many there were."""
 
     first: str
     last: str
+    since: int
     place: int
     count: int = 1
 
@@ -28,7 +29,7 @@ def with_doubt(doubts: Doubts, reason: str, place: int, oldest: int, newest: int
     """The doubts after one more, about lines that were seen between the `oldest` place and the `newest`."""
     kept = tuple([doubt for doubt in doubts if doubt.place > oldest])
     if not kept or newest >= kept[-1].place:
-        return (*kept, Doubt(reason, reason, place))
+        return (*kept, Doubt(reason, reason, place, place))
     last = kept[-1]
     count = last.count + (reason != last.last)
     return (*kept[:-1], replace(last, last=reason, place=place, count=count))
