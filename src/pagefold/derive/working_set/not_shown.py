@@ -31,7 +31,7 @@ class NotShown:
 
 
 def not_shown(
-    files: Mapping[str, KnownFile], viewed: Collection[str], standing: Collection[int], cut: int, budget: int
+    files: Mapping[str, KnownFile], viewed: Collection[str], standing: frozenset[int], cut: int, budget: int
 ) -> NotShown:
     """The files without a view in a digest of about so many tokens. What a message at a `standing` place, or from the
     `cut` on, has shown or changed stands there."""
@@ -59,10 +59,9 @@ def not_shown(
     return NotShown(tuple(lines), tuple(pages))
 
 
-def _stands(file: KnownFile, standing: Collection[int], cut: int) -> bool:
+def _stands(file: KnownFile, standing: frozenset[int], cut: int) -> bool:
     """Whether lines of a file stand in messages that are not folded, or that are shown whole."""
-    seen = {place for region in file.text.regions for place in region.seen}
-    return max(seen, default=-1) >= cut or file.touched >= cut or not seen.isdisjoint(standing)
+    return file.touched >= cut or not all(standing.isdisjoint(region.seen) for region in file.text.regions)
 
 
 def _was_read(file: KnownFile) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pagefold.frozen import frozen
+from pagefold.pages.files.region import Region
 
 
 @frozen
@@ -25,14 +26,15 @@ class Doubt:
 Doubts: TypeAlias = tuple[Doubt, ...]
 
 
-def with_doubt(doubts: Doubts, reason: str, place: int, oldest: int, newest: int) -> Doubts:
-    """The doubts after one more, about lines that were seen between the `oldest` place and the `newest`."""
-    kept = tuple([doubt for doubt in doubts if doubt.place > oldest])
-    if not kept or newest >= kept[-1].place:
-        return (*kept, Doubt(reason, reason, place, place))
-    last = kept[-1]
-    count = last.count + (reason != last.last)
-    return (*kept[:-1], replace(last, last=reason, place=place, count=count))
+def with_doubt(doubts: Doubts, reason: str, place: int, regions: Sequence[Region]) -> Doubts:
+    """The doubts about these lines after one more. Those that no line is older than are dropped."""
+    if not doubts:
+        return (Doubt(reason, reason, place, place),)
+    last = doubts[-1]
+    if max([max(region.seen) for region in regions], default=-1) < last.place:
+        return (*doubts[:-1], replace(last, last=reason, place=place, count=last.count + (reason != last.last)))
+    oldest = min([min(region.seen) for region in regions])
+    return (*(doubt for doubt in doubts if doubt.place > oldest), Doubt(reason, reason, place, place))
 
 
 def told(doubts: Sequence[Doubt]) -> str:

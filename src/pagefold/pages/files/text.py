@@ -141,9 +141,7 @@ class FileText:
         """Something may have changed the file: lines that were not seen since are in doubt. `mild` is a formatter."""
         if mild:
             return replace(self, reformatted_by=reason, reformatted_at=place)
-        oldest = min([min(region.seen) for region in self.regions], default=-1)
-        newest = max([max(region.seen) for region in self.regions], default=-1)
-        return replace(self, doubts=with_doubt(self.doubts, reason, place, oldest, newest))
+        return replace(self, doubts=with_doubt(self.doubts, reason, place, self.regions))
 
     @property
     def doubted_at(self) -> int:
