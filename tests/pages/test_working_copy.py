@@ -2,8 +2,8 @@
 
 import pytest
 
+from pagefold.pages.copies_told import newest_lines
 from pagefold.pages.exchanges import Work
-from pagefold.pages.working_copy import newest_lines
 from tests.pages.files.sessions import call, conversation, result, user, work_of
 
 Told = list[tuple[str, str]]
@@ -24,7 +24,11 @@ Untracked files:
 """
 LISTED = "staged: new file b.py, staged: renamed c.py -> d.py, modified a.py, untracked notes.txt"
 SHORT = " M a.py\n?? notes.txt\n"
-ON = "on branch mend (message 3)"
+UNKNOWN = "; what is not committed is not known"
+ON_MEND = "on branch mend (message 3)"
+ON = f"{ON_MEND}{UNKNOWN}"
+LOST = f"{ON} since message 5"
+NOTES_AT_7 = "not committed: M a.py, ?? notes.txt (message 7)"
 NOTES = "not committed: M a.py, ?? notes.txt (message 3)"
 COMMIT = "[mend 1d1cd9ab] fix: mend the wheel\n 3 files changed, 44 insertions(+), 1 deletion(-)"
 
@@ -53,11 +57,11 @@ KNOWN: dict[str, tuple[Told, list[str]]] = {
     "one that failed": ([("git status -s", "Exit code 128\nfatal: not a git repository")], []),
     "a commit": (
         [("git commit -m x", COMMIT)],
-        ["on branch mend (message 3); last commit made: 1d1cd9ab fix: mend the wheel (message 3)"],
+        [f"on branch mend (message 3); last commit made: 1d1cd9ab fix: mend the wheel (message 3){UNKNOWN}"],
     ),
     "a commit after a status": (
         [("git status", LONG), ("git add -A && git commit -qm x", "")],
-        [ON],
+        [LOST],
     ),
     "what a later command undid": (
         [("git commit -m x", COMMIT), ("git reset --soft HEAD~1", "")],
@@ -67,17 +71,17 @@ KNOWN: dict[str, tuple[Told, list[str]]] = {
     "a switch that tells nothing": ([("git status", LONG), ("git switch -q main", "")], []),
     "a file that was checked out": (
         [("git status", LONG), ("git checkout -- a.py", "")],
-        [ON],
+        [LOST],
     ),
     "no branch": (
         [("git checkout 1d1cd9a", "Note: switching to '1d1cd9a'.\nHEAD is now at 1d1cd9a")],
-        ["on branch none (at 1d1cd9a) (message 3)"],
+        [f"on branch none (at 1d1cd9a) (message 3){UNKNOWN}"],
     ),
     "another repository": (
         [("git status", LONG), ("cd /tmp/try && git init && git commit -m x", "[main (root-commit) aaaaaaa] x")],
         [
-            f"on branch mend (message 3); not committed: {LISTED} (message 3)",
-            "/tmp/try: on branch main (message 5); last commit made: aaaaaaa x (message 5)",
+            f"where the shell began: {ON_MEND}; not committed: {LISTED} (message 3)",
+            f"/tmp/try: on branch main (message 5); last commit made: aaaaaaa x (message 5){UNKNOWN}",
         ],
     ),
     "a folder of the same": (
@@ -105,7 +109,7 @@ KNOWN: dict[str, tuple[Told, list[str]]] = {
     ),
     "the name alone, later than a switch": (
         [("git checkout main", "Already on 'main'"), ("git branch --show-current", "mend")],
-        ["on branch mend (message 5)"],
+        [f"on branch mend (message 5){UNKNOWN}"],
     ),
     "no name alone": ([("git branch --show-current", "(Bash completed with no output)")], []),
     "an error in its place": ([("git branch --show-current", "fatal: not a git repository")], []),
@@ -140,13 +144,104 @@ KNOWN: dict[str, tuple[Told, list[str]]] = {
     ),
     "a subject that goes on like pagefold": (
         [("git commit -m x", "[mend 1d1cd9ab] x (message 3); not committed: nothing")],
-        ['on branch mend (message 3); last commit made: "1d1cd9ab x (message 3); not committed: nothing" (message 3)'],
+        [
+            'on branch mend (message 3); last commit made: "1d1cd9ab x (message 3); not committed: nothing" (message 3)'
+            + UNKNOWN
+        ],
     ),
     "a path that acts on a terminal": (
         [("git status -s", "?? a\x1b[2K\rb")],
         ["not committed: ?? a\\x1b[2K\\x0db (message 3)"],
     ),
     "a short status of no branch": ([("git status -sb", f"## HEAD (no branch)\n{SHORT}")], [NOTES]),
+}
+
+
+SPELLED: dict[str, tuple[Told, list[str]]] = {
+    f"{one} and {other}": (
+        [(f"cd '{one}' && git checkout mend", "Switched to branch 'mend'"), (f"git -C '{other}' status -s", SHORT)],
+        [f"{name}: on branch mend (message 3); not committed: M a.py, ?? notes.txt (message 5)"],
+    )
+    for one, other, name in (
+        ("/repo", "/repo/", "/repo"),
+        ("/repo/", "/repo/./src/..", "/repo"),
+        ("~/mill", "/home/ada/mill", "~/mill"),
+        ("/Users/ada/mill", "~/mill/src", "/Users/ada/mill"),
+        ("D:\\mill", "/d/mill", "d:/mill"),
+        ("/d/mill", "D:/Mill", "/d/mill"),
+        ("/mnt/d/mill", "d:\\mill\\src", "/mnt/d/mill"),
+        ("src", "src/", "src"),
+    )
+}
+KNOWN |= SPELLED
+KNOWN |= {
+    f"{one} beside {other}": (
+        [(f"cd {one} && git checkout mend", "Switched to branch 'mend'"), (f"git -C {other} status -s", SHORT)],
+        [f"{one}: {ON}", f"{other}: not committed: M a.py, ?? notes.txt (message 5)"],
+    )
+    for one, other in (("/a/mill", "/b/mill"), ("/mill", "/mill/.worktrees/x"), ("/home/ada/mill", "/home/bob/mill"))
+}
+KNOWN |= {
+    "a folder of the one where the shell began": (
+        [("git checkout mend", "Switched to branch 'mend'"), ("cd src && git status -s", SHORT)],
+        ["on branch mend (message 3); not committed: M a.py, ?? notes.txt (message 5)"],
+    ),
+    "a folder that is said to be where the shell began": (
+        [
+            ("git checkout mend", "Switched to branch 'mend'"),
+            ("cd /tmp && ls", "x\nShell cwd was reset to /srv/mill"),
+            ("cd /srv/mill && git status -s", SHORT),
+        ],
+        ["on branch mend (message 3); not committed: M a.py, ?? notes.txt (message 7)"],
+    ),
+    "a folder that turns out to be where the shell began": (
+        [
+            ("git checkout mend", "Switched to branch 'mend'"),
+            ("pwd", "/srv/mill"),
+            ("cd /srv/mill && git status -s", SHORT),
+            ("cd /srv/sieve && git checkout x", "Already on 'x'"),
+        ],
+        [
+            f"/srv/mill: {ON_MEND}; {NOTES_AT_7}, and what may have changed since message 9",
+            f"/srv/sieve: on branch x (message 9){UNKNOWN}",
+        ],
+    ),
+    "a switch in a folder that may be where the shell began": (
+        [("git checkout mend", "Switched to branch 'mend'"), ("cd /srv/mill && git checkout x", "Already on 'x'")],
+        [f"/srv/mill: on branch x (message 5){UNKNOWN}"],
+    ),
+    "a status of a folder that may be where the shell began": (
+        [("git status -sb", f"## main\n{SHORT}"), ("cd /srv/mill && git status -s", "?? b.py")],
+        [
+            f"where the shell began: on branch main (message 3){UNKNOWN}",
+            "/srv/mill: not committed: ?? b.py (message 5)",
+        ],
+    ),
+    "a status before an edit": (
+        [("git status -s", SHORT), ("sed -i s/a/b/ a.py", "")],
+        ["not committed: M a.py, ?? notes.txt (message 3), and what may have changed since message 5"],
+    ),
+    "a clean status before an edit": (
+        [("git status", "On branch mend\nnothing to commit, working tree clean"), ("sed -i s/a/b/ a.py", "")],
+        ["on branch mend (message 3); not committed: nothing (message 3), and what may have changed since message 5"],
+    ),
+    "a status before an edit in one script": (
+        [("git status -s && sed -i s/a/b/ a.py", SHORT)],
+        ["not committed: M a.py, ?? notes.txt (message 3), and what may have changed since message 3"],
+    ),
+    "a status behind an edit": (
+        [("git status -s", SHORT), ("sed -i s/a/b/ b.py", ""), ("git status -s", "?? b.py")],
+        ["not committed: ?? b.py (message 7)"],
+    ),
+    "a status before files are staged": (
+        [("git status -s", SHORT), ("git add a.py", "")],
+        ["not committed: M a.py, ?? notes.txt (message 3), and what may have changed since message 5"],
+    ),
+    "a status before a stash": ([("git status -sb", f"## mend\n{SHORT}"), ("git stash", "Saved")], [LOST]),
+    "a status before a look at what is stashed": (
+        [("git status -s", SHORT), ("git stash list && git tag", "v1")],
+        [NOTES],
+    ),
 }
 
 
@@ -166,7 +261,7 @@ def test_a_commit_after_the_user_has_spoken_is_told_wherever_the_shell_stands() 
         result("c2", COMMIT),
     ]
 
-    told = "on branch mend (message 6); last commit made: 1d1cd9ab fix: mend the wheel (message 6)"
+    told = "on branch mend (message 6); last commit made: 1d1cd9ab fix: mend the wheel (message 6)" + UNKNOWN
     assert list(newest_lines(work_of(conversation(*steps)).copies, 2, 9)) == [told]
 
 
@@ -174,3 +269,40 @@ def test_only_so_many_paths_are_told() -> None:
     assert list(newest_lines(work(("git status -s", SHORT)).copies, 2, 1)) == [
         "not committed: M a.py and 1 more (message 3)"
     ]
+
+
+def test_an_agent_that_ends_may_have_changed_what_is_not_committed() -> None:
+    note = '<task-notification><summary>Agent "Sift" finished</summary><result>Sifted.</result></task-notification>'
+    steps = [
+        user("Mend the mill."),
+        call("c1", "Agent", {"description": "Sift", "subagent_type": "general-purpose", "prompt": "Sift it."}),
+        result("c1", "Async agent launched successfully."),
+        call("c2", "Bash", {"command": "git status -s"}),
+        result("c2", SHORT),
+        user(note),
+    ]
+
+    told = "not committed: M a.py, ?? notes.txt (message 5), and what may have changed since message 6"
+    assert list(newest_lines(work_of(conversation(*steps)).copies, 2, 9)) == [told]
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"role": "system", "content": "You mend mills.\n<env>\nWorking directory: /srv/mill\nPlatform: linux\n</env>"},
+        {"role": "system", "content": "# Environment\n - Primary working directory: /srv/mill\n - Platform: linux"},
+        {"role": "user", "content": "<environment_context>\n  <cwd>/srv/mill/</cwd>\n</environment_context>"},
+    ],
+)
+def test_the_folder_that_a_client_states_is_where_the_shell_began(stated: dict[str, object]) -> None:
+    steps = [
+        stated,
+        user("Mend the mill."),
+        call("c1", "Bash", {"command": "git checkout mend"}),
+        result("c1", "Switched to branch 'mend'"),
+        call("c2", "Bash", {"command": "cd /srv/mill && git status -s"}),
+        result("c2", SHORT),
+    ]
+
+    told = "on branch mend (message 4); not committed: M a.py, ?? notes.txt (message 6)"
+    assert list(newest_lines(work_of(conversation(*steps)).copies, 2, 9)) == [told]

@@ -12,6 +12,8 @@ from typing import Any
 
 from pagefold.frozen import frozen
 from pagefold.log import Log
+from pagefold.pages.copies_told import WorkingCopies
+from pagefold.pages.copy_folders import ENVIRONMENT, stated_folder
 from pagefold.pages.files.changes import Act, Doubted, FileChange
 from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, file_tools, text_under
 from pagefold.pages.files.folders import START, Folders, perhaps_put_back
@@ -21,12 +23,13 @@ from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.recognise import changes_of, script_folders, script_of, shell_folders_after
 from pagefold.pages.outcome import CallEnding, Outcome, ending_of
 from pagefold.pages.voices import Voice, without_reminders, words_of
-from pagefold.pages.working_copy import ScriptSeen, WorkingCopies, copies_after
+from pagefold.pages.working_copy import ScriptSeen, copies_after
 from pagefold.printable import printable
 from pagefold.wire.message import Block, BlockKind, Message, Role, arguments_of
 
 _OF_A_SHELL = "<task_type>local_bash</task_type>"  # what Claude Code waited for is no agent
 _RESULTS = (BlockKind.RESULT, BlockKind.OTHER)
+_CLIENTS = (Role.SYSTEM, Role.DEVELOPER)
 _answered_at = attrgetter("answered")
 
 
@@ -77,13 +80,15 @@ class Work:
     plan: int = -1  # the place of the message that last stated a plan
     agents: Mapping[str, Doubted] = field(default_factory=dict)
     tools: FileTools = KNOWN_TOOLS  # by which files are shown and changed
-    copies: WorkingCopies = field(default_factory=dict)  # what git last told of them
+    copies: WorkingCopies = field(default_factory=WorkingCopies)  # what git last told of them
     folders: Folders = START  # where the shell that keeps its folder may stand
 
     def after(self, message: Message, place: int) -> "Work":
         """The work after one more message of the history."""
         work = self
         for index, block in enumerate(message.blocks):
+            if block.kind is BlockKind.TEXT and (message.role in _CLIENTS or block.text.startswith(ENVIRONMENT)):
+                work = replace(work, copies=work.copies.beginning_in(stated_folder(block.text)))
             if block.kind is BlockKind.CALL:
                 arguments = arguments_of(block)
                 calls = {**work.open, block.call_id: OpenCall(block.name, arguments, place)}
@@ -136,7 +141,8 @@ def _spoken_to(work: Work, text: str, place: int) -> Work:
     where it first did."""
     words = words_of(text)
     if words.voice is Voice.AGENT and words.speaker in work.agents:
-        work = replace(work, files=work.files.after((work.agents[words.speaker],), place))
+        files = work.files.after((work.agents[words.speaker],), place)
+        work = replace(work, files=files, copies=work.copies.after_a_change(place))
     restarted = text and words.voice in (Voice.USER, Voice.SUMMARY, Voice.AGENT)
     return replace(work, folders=perhaps_put_back(work.folders)) if restarted else work
 

@@ -1,21 +1,21 @@
 """What git last told of a working copy: its branch, the newest commit that was made, and what is not committed.
 
-Each is kept with the message that told it, and only until something may have changed it. What git says of another
-repository is kept apart, by the folder that it ran in.
+Each is kept with the message that told it, and only until something may have changed it; what is not committed also
+behind that, with what may have changed it. What git says of another repository is kept apart, by the folder that it ran
+in.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from pagefold.frozen import frozen
-from pagefold.pages.files.folders import START, Folders, located
+from pagefold.pages.copies_told import WorkingCopies, WorkingCopy
+from pagefold.pages.copy_folders import copy_of, may_be_in_one_copy
+from pagefold.pages.files.folders import START, Folders, folders_after, located
 from pagefold.pages.files.frames import is_cut, opened
-from pagefold.pages.files.paths import with_drive
 from pagefold.pages.files.printed import may_print
 from pagefold.pages.files.shell import ShellCommand, commands_in, git_words, pipelines_of
-from pagefold.printable import printable
 
 _BRANCH = re.compile(
     r"^(?:On branch |Switched to (?:a new )?branch '|Already on '|## (?:No commits yet on )?)"
@@ -50,8 +50,10 @@ _IS_BRANCH = re.compile(r"(?!HEAD\Z)[^\s':~^?*\[\\]+\Z")
 _ALWAYS_TELL = frozenset(("checkout", "cherry-pick", "commit", "revert", "status", "switch"))
 _PASS_ON = ("cat", "head", "tail")
 _LEAVES_FILES = frozenset(
-    ("blame", "branch", "describe", "diff", "fetch", "grep", "log", "ls-files", "push", "remote", "rev-parse")
-) | {"rev-list", "show", "status", "symbolic-ref"}
+    ("blame", "branch", "cat-file", "config", "describe", "diff", "fetch", "for-each-ref", "grep", "log", "ls-files")
+) | {"ls-remote", "ls-tree", "merge-base", "push", "reflog", "remote", "rev-list", "rev-parse", "show", "show-ref"}
+_LEAVES_FILES |= {"status", "symbolic-ref", "tag"}
+_LOOKS_AT_STASH = (("stash", "list"), ("stash", "show"))
 _MOVES_COMMITS = frozenset(("cherry-pick", "commit", "merge", "pull", "rebase", "reset", "revert"))
 _ENTRY = re.compile(r"^([ MADRCUT?!]{2}) (.+)$")
 _SECTION = re.compile(r"^(Changes to be committed|Changes not staged for commit|Unmerged paths|Untracked files):")
@@ -61,47 +63,6 @@ _CLEAN = re.compile(r"nothing to commit, working tree clean")
 _SHORT_FORMS = frozenset(("-s", "--short", "--porcelain", "-sb", "-bs"))
 _WITH_BRANCH = frozenset(("-b", "--branch", "-sb", "-bs"))
 _SAYS_NOTHING = ("", "(Bash completed with no output)", "(no output)")
-
-
-@frozen
-class WorkingCopy:
-    """`branch`, `commit` and `changes` with the places that told them; a place of -1 stands for what is not known.
-    `changes` is each path that is not committed with what became of it."""
-
-    branch: str = ""
-    branch_at: int = -1
-    commit: str = ""
-    commit_at: int = -1
-    changes: tuple[str, ...] = ()
-    changes_at: int = -1
-
-    @property
-    def told_at(self) -> int:
-        """The newest place that told of it."""
-        return max(self.branch_at, self.commit_at, self.changes_at)
-
-    def line(self, most: int) -> str:
-        """What is known of it, with at most so many paths."""
-        said = list[str]()
-        if self.branch_at >= 0:
-            said.append(f"on branch {_as_one_word(self.branch)} (message {self.branch_at + 1})")
-        if self.commit_at >= 0:
-            said.append(f"last commit made: {_as_one_word(self.commit)} (message {self.commit_at + 1})")
-        if self.changes_at >= 0:
-            more = f" and {len(self.changes) - most} more" if len(self.changes) > most else ""
-            paths = ", ".join(map(_as_one_word, self.changes[:most])) or "nothing"
-            said.append(f"not committed: {paths}{more} (message {self.changes_at + 1})")
-        return "; ".join(said)
-
-
-def _as_one_word(name: str) -> str:
-    """A name on one line, in quotes where it could be taken for what stands beside it."""
-    shown = printable(name, keep="")
-    return f'"{shown}"' if "; " in shown or " (message " in shown or ", " in shown else shown
-
-
-WorkingCopies: TypeAlias = Mapping[str, WorkingCopy]
-"""By the folder that git ran in; "" is where the shell began."""
 
 
 @frozen
@@ -117,38 +78,70 @@ class ScriptSeen:
 
 def copies_after(copies: WorkingCopies, seen: ScriptSeen, place: int, *, changed: bool) -> WorkingCopies:
     """The working copies after a call that did, or may have done, something to files where it `changed` them."""
-    if changed:
-        copies = {folder: replace(copy, changes=(), changes_at=-1) for folder, copy in copies.items()}
+    copies = copies.after_a_change(place) if changed else copies
+    for began in folders_after("", seen.result, ()) or _printed_folder(seen):
+        copies = copies.beginning_in(began)
     if "git" not in seen.script and "gh " not in seen.script:
         return copies
     script = located(commands_in(seen.script), seen.folders, seen.result)[0]
     commands = [one for one in script if one.name == "git" or one.words[:3] == ("gh", "pr", "checkout")]
-    where = {one.folders for one in commands}
     if not commands:
         return copies
+    where = {tuple(dict.fromkeys(_copy_of(name, copies) for name in one.folders)) for one in commands}
     changes = any(_may_switch(one) or _changes_files(one) for one in commands)
-    choices = commands[0].folders
+    choices = next(iter(where))
     if len(where) > 1 or not choices or (len(choices) > 1 and START[0] not in choices):
-        return {} if changes else copies  # nobody can tell which of them told what
-    folder = _known(choices[0] if len(choices) == 1 else START[0], copies)
+        return replace(copies, told={}) if changes else copies  # nobody can tell which of them told what
+    folder = choices[0] if len(choices) == 1 else START[0]
     if changes and len(choices) > 1:
-        copies = {name: copy for name, copy in copies.items() if name in START}
-    told = _told(_doubted(copies.get(folder, WorkingCopy()), commands), commands, script, seen, place)
-    others = {name: copy for name, copy in copies.items() if name != folder}
-    return {**others, folder: told} if told.told_at >= 0 else others
+        copies = replace(copies, told={name: copy for name, copy in copies.told.items() if name in START})
+    before = copies.told.get(folder, WorkingCopy())
+    told = _told(_doubted(before, commands, place), commands, script, seen, place)
+    if changed and told.changes_at == place and git_words(script[-1])[0] != "status":
+        told = told.after_a_change(place)
+    others = {
+        name: _less_certain(copy, told, commands, place) if _may_be_one(name, folder, copies, commands) else copy
+        for name, copy in copies.told.items()
+        if name != folder
+    }
+    known = {name: copy for name, copy in {**others, folder: told}.items() if copy.told_at >= 0}
+    return replace(copies, told=known)
 
 
-def newest_lines(copies: WorkingCopies, count: int, most: int) -> Iterator[str]:
-    """The newest working copies, each on one line with at most so many paths, the newest last."""
-    for folder in sorted(copies, key=lambda name: copies[name].told_at)[-count:]:
-        if line := copies[folder].line(most):
-            yield f"{folder}: {line}" if folder else line
+def _copy_of(folder: str, copies: WorkingCopies) -> str:
+    return copy_of(folder, copies.began, copies.told)
 
 
-def _doubted(copy: WorkingCopy, commands: Sequence[ShellCommand]) -> WorkingCopy:
+def _printed_folder(seen: ScriptSeen) -> Folders:
+    """Where the shell began, where all that a script does there is to print it."""
+    if seen.script.strip() != "pwd" or seen.folders != START or not seen.went_well:
+        return ()
+    return (opened(seen.result).strip(),)
+
+
+def _may_be_one(name: str, folder: str, copies: WorkingCopies, commands: Sequence[ShellCommand]) -> bool:
+    """Whether what is kept apart may be the working copy that these commands were about."""
+    made = any(git_words(one)[0] in ("init", "clone") for one in commands)
+    return not made and not copies.began and may_be_in_one_copy(name, folder)
+
+
+def _less_certain(copy: WorkingCopy, told: WorkingCopy, commands: Sequence[ShellCommand], place: int) -> WorkingCopy:
+    """A working copy without what may have changed, and without what was now told of another that may be the same."""
+    copy = _doubted(copy, commands, place)
+    if told.branch_at == place:
+        copy = replace(copy, branch="", branch_at=-1)
+    if told.commit_at == place:
+        copy = replace(copy, commit="", commit_at=-1)
+    return copy.without_changes() if told.changes_at == place else copy
+
+
+def _doubted(copy: WorkingCopy, commands: Sequence[ShellCommand], place: int) -> WorkingCopy:
     """A working copy without what these commands may have changed."""
-    if any(map(_changes_files, commands)):
-        copy = replace(copy, changes=(), changes_at=-1)
+    changing = list(filter(_changes_files, commands))
+    if changing and all(git_words(one)[0] == "add" for one in changing):
+        copy = copy.after_a_change(place)  # what it lists is still not committed
+    elif changing:
+        copy = copy.without_changes(place)
     if any(git_words(one)[0] in _MOVES_COMMITS for one in commands):
         copy = replace(copy, commit="", commit_at=-1)
     return replace(copy, branch="", branch_at=-1) if any(map(_may_switch, commands)) else copy
@@ -168,7 +161,9 @@ def _told(
         if match["commit"]:
             copy = replace(copy, commit=match["commit"].replace("]", "", 1), commit_at=place)
     changes = _changes_told(commands, script, text) if seen.went_well and not is_cut(text) else None
-    return copy if changes is None else replace(copy, changes=tuple(changes), changes_at=place)
+    if changes is None:
+        return copy
+    return replace(copy, changes=tuple(changes), changes_at=place, changed_at=-1, lost_at=-1)
 
 
 def _branch_printed(script: Sequence[ShellCommand], text: str) -> str:
@@ -282,12 +277,5 @@ def _may_switch(command: ShellCommand) -> bool:
 
 
 def _changes_files(command: ShellCommand) -> bool:
-    return git_words(command)[0] not in _LEAVES_FILES
-
-
-def _known(folder: str, copies: WorkingCopies) -> str:
-    """The working copy that a folder is in: a known one above or below it, or its own."""
-    here = f"{with_drive(folder)}/"
-    spelled = ((name, f"{with_drive(name)}/") for name in copies if name)
-    either = (name for name, there in spelled if here.startswith(there) or there.startswith(here))
-    return next(either, folder) if folder else folder
+    verb, rest = git_words(command)
+    return verb not in _LEAVES_FILES and (verb, *rest[:1]) not in _LOOKS_AT_STASH

@@ -21,6 +21,7 @@ from pagefold.derive.working_set.parts import Part, shortened
 from pagefold.derive.working_set.reading import WorkReading
 from pagefold.derive.working_set.said import Saying, names_in, said_parts, sayings
 from pagefold.frozen import frozen
+from pagefold.pages.copies_told import newest_lines
 from pagefold.pages.exchange_page import exchange_page
 from pagefold.pages.exchanges import Exchange, Work, result_of
 from pagefold.pages.facts import facts_of
@@ -30,7 +31,6 @@ from pagefold.pages.ledger import Ledger
 from pagefold.pages.outcome import Outcome
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.voices import Voice
-from pagefold.pages.working_copy import newest_lines
 from pagefold.wire.message import Block, BlockKind, Message, arguments_of
 
 _NAMES, _NAMES_MOST = 0.15, 8_000  # of a digest at least, and tokens at most, for names that stand nowhere else
