@@ -32,6 +32,31 @@ def test_words_are_told_by_whom_they_are(text: str, voice: Voice, words: str, sp
     assert (found.voice, found.text, found.speaker) == (voice, words, speaker)
 
 
+TYPED = "<command-name>{}</command-name>\n  <command-message>x</command-message>\n  <command-args>{}</command-args>"
+
+
+@pytest.mark.parametrize(
+    ("text", "voice", "words", "behind"),
+    [
+        (TYPED.format("/compact", "keep the plan\nand why"), Voice.USER, "keep the plan\nand why", "/compact"),
+        (TYPED.format("/mill:grind", "rye"), Voice.USER, "rye", "/mill:grind"),
+        (
+            "<command-message>x</command-message>\n<command-name>/x</command-name>\n<command-args>rye</command-args>",
+            Voice.USER,
+            "rye",
+            "/x",
+        ),
+        (TYPED.format("/clear", ""), Voice.CLIENT, TYPED.format("/clear", ""), ""),
+        (TYPED.format("/clear", " "), Voice.CLIENT, TYPED.format("/clear", " "), ""),
+        (f"{TYPED.format('/x', 'rye')}\nPush it.", Voice.CLIENT, f"{TYPED.format('/x', 'rye')}\nPush it.", ""),
+    ],
+)
+def test_what_the_user_typed_behind_a_command_is_the_users(text: str, voice: Voice, words: str, behind: str) -> None:
+    found = words_of(text)
+
+    assert (found.voice, found.text, found.behind) == (voice, words, behind)
+
+
 def test_a_clients_summary_is_not_the_users_word() -> None:
     text = "This session is being continued from a previous conversation that ran out of context.\nSummary: …"
 

@@ -1,7 +1,7 @@
 """Who speaks in a message whose role is "user": the user, an agent that reports, or the client itself.
 
 Clients put their own words in the user's place: notifications, summaries of a compaction, texts of skills and commands.
-A digest must not tell them as the user's.
+A digest must not tell them as the user's. What the user typed behind the name of a command is the user's all the same.
 """
 
 import re
@@ -38,15 +38,22 @@ _CLIENT_TAG = re.compile(
     r"<(?:command-(?:name|message|args)|local-command-\w+|bash-\w+|environment_context|recommended_plugins"
     r"|user_instructions|turn_aborted|subagent_notification)>"
 )
+_TYPED = re.compile(
+    r"\A(?:\s*<command-(?:name|message)>[^<]*</command-(?:name|message)>)+\s*<command-args>(.+?)</command-args>\s*\Z",
+    re.DOTALL,
+)
+_COMMAND_NAME = re.compile(r"<command-name>\s*(/?[\w:.-]+)\s*</command-name>")
 
 
 @frozen
 class Words:
-    """What a message says without its frame. `speaker` is the agent's name where one reports."""
+    """What a message says without its frame. `speaker` is the agent's name where one reports, `behind` the command that
+    the user typed them behind."""
 
     voice: Voice
     text: str
     speaker: str = ""
+    behind: str = ""
 
 
 LATE = "[The result of an earlier call, which came late]"
@@ -74,15 +81,18 @@ def words_of(text: str) -> Words:
     """The words of a message in the user's place, and whose they are."""
     if (notification := _NOTIFICATION.match(text)) is not None:
         fields = dict(_FIELD.findall(notification.group(1)))
-        name = _AGENT_NAME.match(fields.get("summary", ""))
+        agent = _AGENT_NAME.match(fields.get("summary", ""))
         report = fields.get("result") or fields.get("summary") or notification.group(1)
         if fields.get("status", "completed") != "completed":
             report = f"({fields['status']}) {report}"
         voice = Voice.TOOL if fields.get("summary", "").startswith(_COMMAND) else Voice.AGENT
-        return Words(voice, report.strip(), name.group(1) if name else "")
+        return Words(voice, report.strip(), agent.group(1) if agent else "")
     if text.startswith(LATE):
         return Words(Voice.TOOL, text[len(LATE) :].strip())
     if text.startswith(_SUMMARY):
         return Words(Voice.SUMMARY, text)
+    if (typed := _TYPED.match(text)) is not None and typed[1].strip():
+        name = _COMMAND_NAME.search(text[: typed.start(1)])
+        return Words(Voice.USER, typed[1].strip(), behind=name[1] if name else "a command")
     is_client = text.startswith(_CLIENT_BEGINS) or _CLIENT_TAG.match(text) is not None
     return Words(Voice.CLIENT if is_client else Voice.USER, text)

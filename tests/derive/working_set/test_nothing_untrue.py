@@ -241,3 +241,22 @@ def test_the_state_of_the_working_copy_is_told_with_what_may_have_changed_since(
     assert f"{told}; not committed: untracked notes.txt (message 3)" in now
     changed = ", and what may have changed since message 5"
     assert f"{told}; not committed: untracked notes.txt (message 3){changed}\n" in f"{later}\n"
+
+
+def test_what_the_user_typed_behind_a_command_is_told_as_the_users() -> None:
+    typed = (
+        "<command-name>/{0}</command-name>\n<command-message>{0}</command-message>\n<command-args>{1}</command-args>"
+    )
+    text = digest(
+        conversation(
+            user("Mend the mill."),
+            user(typed.format("compact", "Keep the plan of the wheel.")),
+            agent("I do."),
+            user(typed.format("clear", "")),
+            user("Go on."),
+        )
+    )
+    client = typed.format("clear", "")
+
+    assert "user, behind /compact, message 2:\nKeep the plan of the wheel.\n[" in text
+    assert f"put in by the client, not by the user, message 4:\n{client}\n[" in text

@@ -25,7 +25,7 @@ from pagefold.derive.working_set.said import launches
 from pagefold.frozen import frozen
 from pagefold.pages.facts import is_identifier
 from pagefold.pages.files.changes import Act
-from pagefold.pages.voices import Voice, without_reminders, words_of
+from pagefold.pages.voices import Voice, Words, without_reminders, words_of
 
 SINGLE = ", single lines"
 IN_FILES = -1  # in place of a message: lines of files are at home there
@@ -157,6 +157,7 @@ def _title(selected: KeptLines, place: int, labels: Mapping[str, str], *, put_in
         case Speaker.CALL:  # its first line is the label itself
             return "you, in a call" if 0 in selected.indexes else f"you, calling {label}"
         case Speaker.USER:
-            voice = Voice.CLIENT if put_in else words_of(without_reminders(passage.text)).voice
-            return f"{_WHO.get(voice, 'user')}, message {place + 1}, in part"
+            words = Words(Voice.CLIENT, "") if put_in else words_of(without_reminders(passage.text))
+            whose = _WHO.get(words.voice, "user")
+            return f"{whose}{f', behind {words.behind}' if words.behind else ''}, message {place + 1}, in part"
     return f"{'you' if passage.speaker is Speaker.ASSISTANT else 'system'}, message {place + 1}, in part"

@@ -17,7 +17,7 @@ from pagefold.pages.exchanges import Exchange, result_of
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.outcome import Outcome
 from pagefold.pages.pins import OPENING
-from pagefold.pages.voices import Voice, without_reminders, words_of
+from pagefold.pages.voices import Voice, Words, without_reminders, words_of
 from pagefold.wire.message import BlockKind, Message, Role
 
 _WHOLE_ANSWERS, _WHOLE_REPORTS = 3, 2
@@ -47,6 +47,7 @@ _ACCEPTS = re.compile(
 _PLAN, _LISTED, _ACCEPTING = 300, 3, 300  # characters and items of a proposal; characters of the ask that accepts it
 _LIST = re.compile(r"^\s*(?:[-*]|\d+[.)]|#+)\s", re.MULTILINE)
 _CHOSEN = 200  # characters that are told of a chosen item
+_COMPACT = "/compact"
 _TELLING = 25  # characters: "Great idea!" tells nothing
 _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these give way last
 
@@ -55,7 +56,8 @@ _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest as
 class Saying:
     """One message's words. `reason` says why they have to stay whole; nothing where they may be shortened. `acts` where
     the message also calls tools: what it only announces is told by the calls; `answers` where the user answered a
-    question of the agent's by a tool; `chosen` are the numbers and letters that the next ask may choose of its list."""
+    question of the agent's by a tool; `chosen` are the numbers and letters that the next ask may choose of its list;
+    `behind` is the command that the user typed the words behind."""
 
     place: int
     voice: Voice
@@ -65,6 +67,7 @@ class Saying:
     acts: bool = False
     answers: bool = False
     chosen: frozenset[str] = frozenset()
+    behind: str = ""
 
     @property
     def title(self) -> str:
@@ -78,12 +81,13 @@ class Saying:
                 return f"from a tool, late, message {number}:"
             case Voice.CLIENT:
                 return f"put in by the client, not by the user, message {number}:"
-        return f"{self.voice}, {'answering what you asked, ' if self.answers else ''}message {number}:"
+        how = "answering what you asked, " if self.answers else f"behind {self.behind}, " if self.behind else ""
+        return f"{self.voice}, {how}message {number}:"
 
 
 def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
     """What of this was said before the cut, in order, with those marked that have to stay whole."""
-    asks = [index for index, saying in enumerate(said) if saying.voice is Voice.USER and not saying.answers]
+    asks = [index for index, saying in enumerate(said) if _asks(saying)]
     found = [_with_choice(saying, after) for saying, after in pairwise([*said, None]) if saying and saying.place < cut]
     by_voice = {
         voice: [index for index, saying in enumerate(found) if saying.voice is voice and not saying.answers]
@@ -103,6 +107,11 @@ def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
     for index, reason in whole.items():
         found[index] = replace(found[index], reason=reason)
     return found
+
+
+def _asks(saying: Saying) -> bool:
+    """Whether the user asks for something; what stands behind `/compact` is for whoever writes the summary."""
+    return saying.voice is Voice.USER and not saying.answers and saying.behind != _COMPACT
 
 
 def _accepted(said: Sequence[Saying], count: int) -> list[int]:
@@ -201,8 +210,8 @@ def spoken(message: Message, place: int, answered: Sequence[Exchange], *, expand
             acts = any(block.kind is BlockKind.CALL for block in message.blocks)
             yield Saying(place, Voice.YOU, text, acts=acts)
         elif text:
-            words = words_of(text)
-            yield Saying(place, Voice.CLIENT if expanded else words.voice, words.text, speaker=words.speaker)
+            words = Words(Voice.CLIENT, text) if expanded else words_of(text)
+            yield Saying(place, words.voice, words.text, speaker=words.speaker, behind=words.behind)
     told = [exchange for exchange in answered if exchange.ending.outcome is Outcome.OK]
     report = _result(message, [exchange for exchange in told if exchange.delegated])
     if report and len(report[1]) >= _REPORT and not report[1].startswith(_BEGUN):
