@@ -369,3 +369,55 @@ def test_a_long_plan_that_the_latest_ask_takes_up_stays_whole_where_there_is_roo
 
     assert len(plan) > 12_000
     assert plan in digest(messages, 24_000)
+
+
+PLAN = "# Plan\n\n" + "\n".join(f"{step}. Turn the wheel of room {step} once more, slowly." for step in range(1, 250))
+WAYS = "- Oil it on every day.\n- Leave it as it is for now.\n- Sell it to the mill behind the hill.\n" * 4
+APPROVED = {
+    "an answer that the user said yes to": (
+        [agent(PLAN), user("go ahead")],
+        "you, a plan that the user said yes to, message 2:",
+    ),
+    "an answer whose plan the user asks to be done": (
+        [agent(PLAN.removeprefix("# Plan\n\n")), user("Implement that plan.")],
+        "you, a plan that the user said yes to, message 2:",
+    ),
+    "a call that the user approved": (
+        [call("p1", "ExitPlanMode", {"plan": PLAN}), result("p1", "User has approved your plan.")],
+        "your plan, which the user approved, message 3:",
+    ),
+    "what the user gave": ([user(f"Implement the following plan:\n\n{PLAN}")], "user, message 2:"),
+}
+
+
+@pytest.mark.parametrize(("plan", "title"), APPROVED.values(), ids=APPROVED)
+def test_the_plan_that_was_approved_last_stands_whole_and_once(plan: list[dict[str, object]], title: str) -> None:
+    later = [
+        turn
+        for at in range(5)
+        for turn in (agent(f"I turned wheel {at}. There are three ways to go on from here:\n{WAYS}"), user("yes"))
+    ]
+    text = digest(conversation(user("Mend the mill."), *plan, *later), 24_000)
+    steps = PLAN.removeprefix("# Plan\n\n")
+
+    assert len(PLAN) > 12_000
+    assert text.count(steps) == 1
+    assert title in text[: text.index(steps)].split("[")[-1]
+
+
+@pytest.mark.parametrize("ask", ["yes, but leave out room 7", "let's go back to the mill", "What of room 7?"])
+def test_a_plan_that_the_user_did_not_simply_say_yes_to_is_not_named_as_approved(ask: str) -> None:
+    assert "said yes to" not in digest(conversation(user("Mend the mill."), agent(PLAN), user(ask)), 24_000)
+
+
+def test_a_draft_in_a_call_is_not_told_beside_the_plan_that_was_approved_after_it() -> None:
+    draft = [
+        call("p1", "ExitPlanMode", {"plan": "Tear the mill down."}),
+        result("p1", "The user doesn't want to proceed with this tool use."),
+    ]
+    drafted = digest(conversation(user("Mend the mill."), *draft), 24_000)
+    approved = digest(conversation(user("Mend the mill."), *draft, agent(PLAN), user("go ahead")), 24_000)
+
+    assert "the plan as you last wrote it, which the user refused:\nTear the mill down." in drafted
+    assert "the plan as you last wrote it" not in approved
+    assert "you, a plan that the user said yes to, message 4:" in approved

@@ -35,7 +35,7 @@ from pagefold.wire.message import Block, BlockKind, Message, arguments_of
 
 _NAMES, _NAMES_MOST = 0.15, 8_000  # of a digest at least, and tokens at most, for names that stand nowhere else
 _SAID, _DONE, _PLAN, _FILES, _RECALLED = 0.30, 0.12, 0.06, 0.62, 0.7  # of the rest, at most
-_APPROVED = 0.12  # of the rest, for the plan that the user approved
+_APPROVED = 0.3  # of the rest, for the plan that the user approved
 _DONE_MOST = 400  # exchanges, the newest, of which one may have a line of its own: there is no room for more
 _COPIES, _PATHS = 2, 12  # working copies of git, and paths of each that are not committed
 _FILES_MOST = 16_000  # tokens of file text: beyond, it is rarely needed
@@ -87,7 +87,7 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     parts = _recalled(material, int(room * _RECALLED), held)
     said = sayings(material.reading.said, material.cut)
     parts += _said(material, said, max(0, room - _cost(parts)), int(room * _SAID), held)
-    parts += _plans(material, room, held)
+    parts += _plans(material, said, room, held)
     parts += _done(material, max(0, room - _cost(parts)), int(room * _DONE), held)
     if told := list(newest_lines(material.work.copies, _COPIES, _PATHS)):
         parts.append(Part("from git, what it last told of the working copy:", tuple(told)))
@@ -174,15 +174,17 @@ def _said(material: Material, said: Sequence[Saying], room: int, share: int, hel
     return parts
 
 
-def _plans(material: Material, room: int, held: Held) -> list[Part]:
-    """The plan that the user approved last, and the one that was last written, where that is another."""
+def _plans(material: Material, said: Sequence[Saying], room: int, held: Held) -> list[Part]:
+    """The plan that the user approved last by a call, and the one that was last written, where that is another; no
+    draft of a plan that was approved later, in the words of an answer."""
     plan, work, parts = material.reading.plan, material.work, list[Part]()
     approved, lines = plan.approved if plan.approved_at < material.cut else (), plan.lines
     if approved:
         text = shortened("\n".join(approved), int(room * _APPROVED) * 4)
         parts.append(Part.of(f"your plan, which the user approved, message {plan.approved_at + 1}:", text))
         held.add(plan.approved_at, DigestPart.PLAN, "the plan that the user approved last")
-    if lines and work.plan < material.cut and tuple(lines) != approved:
+    is_draft = plan.in_words and any(one.plan and one.place > work.plan for one in said)
+    if lines and work.plan < material.cut and tuple(lines) != approved and not (is_draft and not plan.tasks):
         text = shortened("\n".join(lines), int(room * _PLAN) * 4)
         refused = any(
             exchange.called == work.plan and exchange.ending.outcome is Outcome.REFUSED

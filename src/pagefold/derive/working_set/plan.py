@@ -22,11 +22,12 @@ class Plan:
     """The newest todo list or plan, and tasks that were made one by one, by their number: what each is, and its
     state.
 
-    `proposed` is a plan in words that waits for the user, by its call, `approved` the last one that the user let pass,
-    and `approved_at` the place at which that was told.
+    `in_words` where the newest is a text and no list. `proposed` is a plan in words that waits for the user, by its
+    call, `approved` the last one that the user let pass, and `approved_at` the place at which that was told.
     """
 
     listed: tuple[str, ...] = ()
+    in_words: bool = False
     tasks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     proposed: tuple[str, str] = ("", "")
     approved: tuple[str, ...] = ()
@@ -47,7 +48,7 @@ class Plan:
             arguments = arguments_of(block)
             tasks = plan.tasks
             if steps := steps_of(block.name, arguments, tools):
-                plan = replace(plan, listed=tuple(_listed(steps)))
+                plan = replace(plan, listed=tuple(_listed(steps)), in_words=isinstance(steps, str))
                 if isinstance(steps, str) and _may_be_approved(block.name, tools):
                     plan = replace(plan, proposed=(block.call_id, steps))
             elif does is Does.NEW_TASK and (subject := text_under(arguments, names.task)) is not None:

@@ -44,12 +44,18 @@ _ACCEPTS = re.compile(
     r"|go(?: ahead| with| for)?|let'?s (?:go|do|give)|please (?:do|proceed|go|implement)|(?:sounds|looks) good)\b",
     re.IGNORECASE,
 )
+_OBJECTS = re.compile(r"\b(?:but|except|instead|not|no|back|wait)\b|n't\b", re.IGNORECASE)
+_IS_PLAN = re.compile(r"<proposed_plan>|^#+ .*\b(?:[Pp]lan|[Pp]roposal|[Dd]esign|[Aa]pproach)\b", re.MULTILINE)
+_TAKES_PLAN = re.compile(r"\b(?:plan|implement(?:ation)?)\b", re.IGNORECASE)
+_GIVES_PLAN = re.compile(r"\A\W*(?:please )?(?:implement|execute) (?:the following|this) plan\b", re.IGNORECASE)
 _PLAN, _LISTED, _ACCEPTING = 300, 3, 300  # characters and items of a proposal; characters of the ask that accepts it
 _LIST = re.compile(r"^\s*(?:[-*]|\d+[.)]|#+)\s", re.MULTILINE)
 _CHOSEN = 200  # characters that are told of a chosen item
 _COMPACT = "/compact"
 _TELLING = 25  # characters: "Great idea!" tells nothing
 _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these give way last
+APPROVED, GIVEN = "the plan that the user said yes to last", "the last plan that the user gave"  # and these
+_GIVE_WAY_LAST = (_ANSWERED, _LATEST, APPROVED, GIVEN)
 
 
 @frozen
@@ -57,7 +63,8 @@ class Saying:
     """One message's words. `reason` says why they have to stay whole; nothing where they may be shortened. `acts` where
     the message also calls tools: what it only announces is told by the calls; `answers` where the user answered a
     question of the agent's by a tool; `chosen` are the numbers and letters that the next ask may choose of its list;
-    `behind` is the command that the user typed the words behind."""
+    `behind` is the command that the user typed the words behind; `plan` says why it is the plan that was approved
+    last, and nothing where it is not."""
 
     place: int
     voice: Voice
@@ -68,6 +75,7 @@ class Saying:
     answers: bool = False
     chosen: frozenset[str] = frozenset()
     behind: str = ""
+    plan: str = ""
 
     @property
     def title(self) -> str:
@@ -81,6 +89,8 @@ class Saying:
                 return f"from a tool, late, message {number}:"
             case Voice.CLIENT:
                 return f"put in by the client, not by the user, message {number}:"
+        if self.plan == APPROVED:
+            return f"{self.voice}, a plan that the user said yes to, message {number}:"
         how = "answering what you asked, " if self.answers else f"behind {self.behind}, " if self.behind else ""
         return f"{self.voice}, {how}message {number}:"
 
@@ -104,8 +114,12 @@ def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
         whole |= dict.fromkeys(answers[-1:], _ANSWERED)
         if ask < len(found):
             whole[ask] = _LATEST
+    plan = _last_plan(said, len(found))
+    for index in plan:
+        if whole.get(index) not in (_ANSWERED, _LATEST):
+            whole[index] = plan[index]
     for index, reason in whole.items():
-        found[index] = replace(found[index], reason=reason)
+        found[index] = replace(found[index], reason=reason, plan=plan.get(index, ""))
     return found
 
 
@@ -116,17 +130,32 @@ def _asks(saying: Saying) -> bool:
 
 def _accepted(said: Sequence[Saying], count: int) -> list[int]:
     """Of the first so many sayings, the last proposal that the user took up: an answer with a list, behind which the
-    user briefly said yes. It is the plan of what is done from there on."""
+    user briefly said yes. It is what is done from there on."""
     return [
         index
         for index, (answer, ask) in enumerate(pairwise(said[: count + 1]))
-        if answer.voice is Voice.YOU
-        and len(answer.text) >= _PLAN
-        and ask.voice is Voice.USER
-        and len(ask.text) <= _ACCEPTING
-        and _ACCEPTS.match(ask.text)
-        and len(_LIST.findall(answer.text)) >= _LISTED
+        if _says_yes(answer, ask) and len(_LIST.findall(answer.text)) >= _LISTED
     ][-1:]
+
+
+def _says_yes(answer: Saying, ask: Saying) -> bool:
+    """Whether an ask briefly says yes to an answer that may be a proposal."""
+    by_whom = answer.voice is Voice.YOU and ask.voice is Voice.USER
+    return by_whom and len(answer.text) >= _PLAN and len(ask.text) <= _ACCEPTING and bool(_ACCEPTS.match(ask.text))
+
+
+def _last_plan(said: Sequence[Saying], count: int) -> dict[int, str]:
+    """Of the first so many sayings, the plan that the user approved last, with why it is that: one that the user gave,
+    or an answer that is a plan, behind which the user said yes without an objection."""
+    for index in range(count - 1, -1, -1):
+        saying, ask = said[index], said[index + 1] if index + 1 < len(said) else None
+        if _asks(saying) and _GIVES_PLAN.match(saying.text) and len(saying.text) >= _PLAN:
+            return {index: GIVEN}
+        if ask is None or not _says_yes(saying, ask) or _OBJECTS.search(ask.text):
+            continue
+        if _IS_PLAN.search(saying.text) or (_TAKES_PLAN.search(ask.text) and _LIST.search(saying.text)):
+            return {index: APPROVED}
+    return {}
 
 
 def _with_choice(saying: Saying, after: Saying | None) -> Saying:
@@ -191,7 +220,7 @@ def _parts(told: Sequence[tuple[Saying, str]]) -> Iterator[tuple[Part, list[Sayi
 def _told(saying: Saying, budget: int) -> str:
     """What is told of a saying where there is room."""
     if saying.reason:
-        last = saying.reason in (_ANSWERED, _LATEST)
+        last = saying.reason in _GIVE_WAY_LAST
         longest = _LONGEST.get(saying.voice, _LONGEST_ANSWERED if last else _LONGEST_OTHER)
         room = max(_LEAST, budget * 4) if last else max(_SHORT, budget * 2)
         return shortened(saying.text, min(longest, room))
