@@ -351,3 +351,62 @@ def test_what_linters_find_behind_a_pipe_is_told() -> None:
     )
 
     assert (found.outcome, found.line) == (Outcome.UNCLEAR, "a/b.go:12:3: string `x` has 3 occurrences (goconst)")
+
+
+MISSED = "src/a.py:3: the mill\nrg: web: No such file or directory (os error 2)"
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "told"),
+    [
+        ("rg -n mill src web", f"Exit code 2\n{MISSED}", "found something, but there is no web"),
+        ("rg -n mill src web | head", MISSED, "found something, but there is no web"),
+        (
+            "rg mill src web",
+            f"Chunk ID: 1\nWall time: 1 seconds\nProcess exited with code 2\nOutput:\n{MISSED}",
+            "found something, but there is no web",
+        ),
+        (
+            "cd /srv && grep -rn mill src web x",
+            "Exit code 2\nsrc/a.py:3: mill\ngrep: web: No such file or directory\ngrep: x: No such file or directory",
+            "found something, but there is no web, x",
+        ),
+        (
+            "ls src 'D:/the web'",
+            "Exit code 2\nls: cannot access 'D:/the web': No such file or directory\nsrc:\na.py",
+            "found something, but there is no D:/the web",
+        ),
+        (
+            "find src web -name '*.py'",
+            "<returncode>1</returncode>\n<output>\na.py\nfind: \u2018web\u2019: No such file or directory\n</output>",
+            "found something, but there is no web",
+        ),
+        (
+            "grep mill a b c d e f",
+            "\n".join(["Exit code 2", "g: mill", *(f"grep: {at}: No such file or directory" for at in "abcdef")]),
+            "found something, but there is no a, b, c, d and 2 more",
+        ),
+        (
+            "rg mill web",
+            "Exit code 2\nrg: web: No such file or directory (os error 2)",
+            "FAILED: rg: web: No such file or directory (os error 2)",
+        ),
+        (
+            "grep -c mill a.py b.py",
+            "Exit code 2\na.py:0\ngrep: b.py: No such file or directory",
+            "FAILED: grep: b.py: No such file or directory",
+        ),
+        (
+            "echo here; ls web",
+            "Exit code 2\nhere\nls: cannot access 'web': No such file or directory",
+            "FAILED: ls: cannot access 'web': No such file or directory",
+        ),
+        (
+            "grep mill a.py web && make",
+            "Exit code 2\na.py: mill\ngrep: web: No such file or directory",
+            "FAILED: grep: web: No such file or directory",
+        ),
+    ],
+)
+def test_a_search_that_misses_one_of_its_places_is_told_with_what_it_found(script: str, text: str, told: str) -> None:
+    assert ending_of(text, script=script).text == told

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from pagefold.frozen import frozen
 from pagefold.pages.envelope import text_in
+from pagefold.pages.partly_found import missing_places
 from pagefold.pages.telling_line import FRAME, and_others, first_line, line_at, telling_line
 from pagefold.printable import printable
 
@@ -98,6 +99,11 @@ _EXIT_1 = re.compile(
     r"\A(?:Error: )?Exit code:? 1\b|Process exited with code 1\b|<returncode>1<|\"exit_code\":\s*1\b"
     r"|Command completed with return code: 1\b"
 )
+_EXIT_OF_A_SEARCH = re.compile(
+    r"\A(?:Error: )?Exit code:? [12]\b|Process exited with code [12]\b|<returncode>[12]<|\"exit_code\":\s*[12]\b"
+    r"|Command completed with return code: [12]\b"
+)
+_MISSING_MOST = 4
 _USER_SAID = "To tell you how to proceed, the user said:"
 _LOOKED_AT = 2_000
 _LONGEST = 300  # characters of the line that says how a call ended
@@ -123,18 +129,24 @@ _SAID = {
 @frozen
 class CallEnding:
     """How a call ended, and the line of its result that says so where it did not end well. `claimed`: only the result
-    says that the user refused it, and a tool can say so too. `ran`: whether it may have done anything."""
+    says that the user refused it, and a tool can say so too. `ran`: whether it may have done anything. `missing`: what
+    a search did not find, that found something in other places."""
 
     outcome: Outcome
     line: str = ""
     claimed: bool = False
     ran: bool = True
+    missing: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """In words, on one line: `ok` or what its exit code answers, or how it ended and why."""
         if self.outcome is Outcome.OK:
             return self.line or _SAID[self.outcome]
+        if self.missing:
+            more = f" and {len(self.missing) - _MISSING_MOST} more" if len(self.missing) > _MISSING_MOST else ""
+            places = ", ".join(self.missing[:_MISSING_MOST])
+            return f"found something, but there is no {printable(places[:_LONGEST], keep='')}{more}"
         how = f"{_SAID[self.outcome]}, says its result" if self.claimed else _SAID[self.outcome]
         return f"{how}: {printable(self.line[:_LONGEST], keep='')}"
 
@@ -154,6 +166,9 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
     if failed or (says_error and not script) or _says_failed(result, head):
         if (quiet := _told_by_exit(script, head)) is not None:
             return CallEnding(Outcome.OK, quiet)
+        partly = _EXIT_OF_A_SEARCH.search(head) is not None and missing_places(script, result)
+        if partly:
+            return CallEnding(Outcome.UNCLEAR, telling_line(result), missing=tuple(partly))
         return CallEnding(Outcome.FAILED, telling_line(result))
     if (unfinished := _UNFINISHED.match(head)) is not None:
         return CallEnding(Outcome.OK, _unfinished(unfinished))
@@ -161,15 +176,18 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
         return CallEnding(Outcome.OK, "no match")
     if not script and _BEHIND_THE_END.match(head):
         return CallEnding(Outcome.OK, "nothing there: the file is shorter")
-    if script:
-        tail, looks = result[-_LOOKED_AT:], _LOOKS.match(script) is not None
-        printed = None if looks else _printed(result, head, tail)
-        printed = printed or _complaint(script, head) or _complaint(script, tail)
-        if says_error or printed is not None:
-            return CallEnding(
-                Outcome.UNCLEAR, and_others(line_at(printed), result) if printed is not None else telling_line(result)
-            )
-    return CallEnding(Outcome.OK)
+    return _ending_of_script(script, result, says_error=says_error) if script else CallEnding(Outcome.OK)
+
+
+def _ending_of_script(script: str, result: str, *, says_error: bool) -> CallEnding:
+    """How a script ended of which nothing says that it failed: its output may."""
+    head, tail, looks = result[:_LOOKED_AT], result[-_LOOKED_AT:], _LOOKS.match(script) is not None
+    printed = None if looks else _printed(result, head, tail)
+    printed = printed or _complaint(script, head) or _complaint(script, tail)
+    if not says_error and printed is None:
+        return CallEnding(Outcome.OK)
+    line = and_others(line_at(printed), result) if printed is not None else telling_line(result)
+    return CallEnding(Outcome.UNCLEAR, line, missing=tuple(missing_places(script, result)))
 
 
 def _tool_failed(result: str) -> bool:
