@@ -155,5 +155,5 @@ def test_a_result_of_several_parts_is_recalled_with_all_of_them() -> None:
 def test_what_a_tool_returned_is_never_quoted_as_the_users_words() -> None:
     sent = json.dumps(Deriver(window=WINDOW).derive(by_converse(40, lambda turn: [case(turn)])))
 
-    assert "from orders 30, single lines:" in sent
+    assert "from orders 30, JSON values by their paths, single lines:" in sent
     assert "user, message" not in sent

@@ -8,7 +8,7 @@ its lines hold a fact.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from pagefold.derive.json_lines import Said, json_lines
 from pagefold.encode.codecs import numbered
 from pagefold.frozen import frozen
+from pagefold.pages.envelope import text_in
 from pagefold.pages.facts import find_facts
 from pagefold.pages.pins import OPENING
 from pagefold.pages.voices import reminders_emptied
@@ -56,7 +57,7 @@ class Passage:
 
     The first line of a call is its label; `keys` are the names of its arguments. `costs` is about what each line costs
     in tokens; `defining` are the lines that define something, as code does; `doubt` is what may have
-    changed lines of a file since.
+    changed lines of a file since. `by_path`: it is JSON, and its lines say each value behind its path.
     """
 
     speaker: Speaker
@@ -70,6 +71,7 @@ class Passage:
     keys: tuple[str, ...] = ()
     defining: frozenset[int] = field(default=frozenset(), repr=False)
     doubt: str = ""
+    by_path: bool = False
 
 
 @lru_cache(maxsize=_MESSAGES)
@@ -82,10 +84,11 @@ def _passages(message: Message, labels: Iterator[str], *, written: bool) -> Iter
     label = "result"
     for block in message.blocks:
         if block.kind is BlockKind.RESULT or (block.call_id and block.kind is BlockKind.OTHER):
-            quotable = json_lines(block.text) if block.text.lstrip()[:1] in ("{", "[") else None
+            quotable = _opened(block.text)
             lines = _lines(reminders_emptied(block.text)) if quotable is None else _columns(quotable)
             label = next(labels, "result") if block.kind is BlockKind.RESULT else label
-            yield _passage(Speaker.RESULT, label, block, lines)
+            made = _passage(Speaker.RESULT, label, block, lines)
+            yield made if quotable is None or not _has_paths(block.text) else replace(made, by_path=True)
         elif block.kind is BlockKind.CALL:
             arguments = arguments_of(block)
             label, said = _called(block, arguments)
@@ -94,6 +97,16 @@ def _passages(message: Message, labels: Iterator[str], *, written: bool) -> Iter
             if written and block.text.startswith(OPENING):
                 continue  # what is held stands in every request: no digest has to quote it
             yield _passage(_speaker(message.role), "", block, _lines(reminders_emptied(block.text)))
+
+
+def _opened(text: str) -> list[Said] | None:
+    return json_lines(text) if text.lstrip()[:1] in ("{", "[") else None
+
+
+def _has_paths(text: str) -> bool:
+    """Whether JSON is more than an envelope around words, which are quoted as they are."""
+    inner = text_in(text)
+    return inner == text or _opened(inner) is not None
 
 
 def _passage(speaker: Speaker, label: str, block: Block, lines: Sequence[Line], keys: tuple[str, ...] = ()) -> Passage:

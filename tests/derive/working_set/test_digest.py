@@ -1,12 +1,13 @@
 """The digest: whose words are whose, what became of calls, and no line that an edit removed."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
 from pagefold.derive.entry import Entry
-from pagefold.derive.values import NEVER, SHIPPED, mentioned
+from pagefold.derive.values import NEVER, SHIPPED, Mentions, mentioned
 from pagefold.derive.working_set import parts
 from pagefold.derive.working_set.chunks import Chunk
 from pagefold.derive.working_set.digest import Material, working_set
@@ -27,11 +28,14 @@ EDIT = {"file_path": A, "old_string": LINES[4], "new_string": "    total_5 = men
 RECORD = Record(0, "pf-aaaaaaaaaa", "pf-bbbbbbbbbb")
 
 
-def digest(messages: Sequence[Message], budget: int = 8_000) -> str:
+def digest_parts(messages: Sequence[Message], known: Mapping[str, Mentions], budget: int = 8_000) -> tuple[Part, ...]:
     entries = [Entry(message, message, len(message.text) // 4, place) for place, message in enumerate(messages)]
     material = Material(entries, len(entries), len(entries), reading_of(entries))
-    made = working_set(material, Names({}, SHIPPED, 0.0, 10), budget)
-    return rendered(made.parts, RECORD, len(entries))
+    return working_set(material, Names(known, SHIPPED, 0.0, 10), budget).parts
+
+
+def digest(messages: Sequence[Message], budget: int = 8_000) -> str:
+    return rendered(digest_parts(messages, {}, budget), RECORD, len(messages))
 
 
 def tag_of(text: str) -> str:
@@ -354,13 +358,31 @@ def test_a_short_file_that_the_user_spoke_of_stands_whatever_else_fills_the_room
 )
 def test_lines_left_out_behind_the_last_quoted_one_are_marked(lines: list[str], *, marked: bool) -> None:
     messages = session(call("c2", "mill_state", {}), result("c2", "\n".join(lines)))
-    entries = [Entry(message, message, len(message.text) // 4, place) for place, message in enumerate(messages)]
     known = {"zig_zag_7": mentioned(NEVER, 1, 4, own=False, user=False)}
-    material = Material(entries, len(entries), len(entries), reading_of(entries))
-    made = working_set(material, Names(known, SHIPPED, 0.0, 10), 8_000)
-    (title,) = [part.title for part in made.parts if "zig_zag_7 turns" in part.lines]
+    (title,) = [part.title for part in digest_parts(messages, known) if "zig_zag_7 turns" in part.lines]
 
     assert title.endswith(", single lines:") is marked
+
+
+ROWS = [{"id": f"zig_zag_{at}", "turns": at} for at in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("returned", "line", "by_path"),
+    [
+        (json.dumps({"rows": ROWS}), "rows[].id: [7] zig_zag_7", True),
+        (json.dumps({"mill": {"wheel": "zig_zag_7"}}), "mill.wheel: zig_zag_7", True),
+        (json.dumps({"type": "text", "text": json.dumps({"wheel": "zig_zag_7"})}), "wheel: zig_zag_7", True),
+        (json.dumps({"type": "text", "text": "The wheel is zig_zag_7."}), "The wheel is zig_zag_7.", False),
+        ("The wheel is zig_zag_7.", "The wheel is zig_zag_7.", False),
+    ],
+)
+def test_values_of_json_are_not_told_as_if_the_text_were_quoted(returned: str, line: str, *, by_path: bool) -> None:
+    messages = session(call("c2", "mill_state", {}), result("c2", returned))
+    known = {"zig_zag_7": mentioned(NEVER, 1, 4, own=False, user=False)}
+    (title,) = [part.title for part in digest_parts(messages, known) if line in part.lines]
+
+    assert ("JSON values by their paths" in title) is by_path
 
 
 def test_a_long_plan_that_the_latest_ask_takes_up_stays_whole_where_there_is_room() -> None:

@@ -27,6 +27,7 @@ from pagefold.pages.facts import is_identifier
 from pagefold.pages.files.changes import Act
 from pagefold.pages.voices import Voice, Words, without_reminders, words_of
 
+BY_PATH = ", JSON values by their paths"
 SINGLE = ", single lines"
 IN_FILES = -1  # in place of a message: lines of files are at home there
 _WHO = {
@@ -136,7 +137,8 @@ def _part(selected: KeptLines, place: int, labels: Mapping[str, str], *, put_in:
     passage, doubt = selected.passage, selected.passage.doubt
     if place == IN_FILES:
         return Part(passage.label if doubt else f"{passage.label}:", (_listed(selected),), doubt)
-    title = _title(selected, place, labels, put_in=put_in) + ("" if selected.whole else SINGLE)
+    title = _title(selected, place, labels, put_in=put_in) + (BY_PATH if passage.by_path else "")
+    title += "" if selected.whole else SINGLE
     lines = tuple([line for line in quoted(selected.lines, ends_of(passage.lines)) if line is not None])
     return Part(title if doubt else f"{title}:", lines, doubt, cuts=True)
 
