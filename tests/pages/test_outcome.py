@@ -85,7 +85,7 @@ def test_a_failure_without_words_is_told_by_its_exit_code() -> None:
             "cat > inspect.py <<'EOF'\nimport re\nEOF\npython inspect.py",
             "Traceback (most recent call last):\nImportError: no",
             Outcome.UNCLEAR,
-            "Traceback (most recent call last):",
+            "ImportError: no",
         ),
         ('cd src && grep -n "a\\|b" mill.py', "Exit code 1", Outcome.OK, "no match"),
         (
@@ -410,3 +410,51 @@ MISSED = "src/a.py:3: the mill\nrg: web: No such file or directory (os error 2)"
 )
 def test_a_search_that_misses_one_of_its_places_is_told_with_what_it_found(script: str, text: str, told: str) -> None:
     assert ending_of(text, script=script).text == told
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "told"),
+    [
+        (
+            "python mill.py 2>&1 | tail -5",
+            "Traceback (most recent call last):\n  File 'mill.py', line 3\nKeyError: 'wheel'\nbye",
+            "errors in its output: KeyError: 'wheel'",
+        ),
+        (
+            "python mill.py 2>&1 | tail -5",
+            "Error: first\nTraceback (most recent call last):\n  File 'mill.py', line 3\nmill.errors.WornError",
+            "errors in its output: Error: first",
+        ),
+        (
+            "python mill.py 2>&1 | head -2",
+            "Traceback (most recent call last):\n  File 'mill.py', line 3",
+            "errors in its output: Traceback (most recent call last):",
+        ),
+        (
+            "echo 3; grep -q mill b.py; make -q",
+            "Exit code 1\nsanity (should be above 0): 3",
+            "FAILED: Exit code 1, and it printed: sanity (should be above 0): 3",
+        ),
+        ("make", "Exit code 2\ncannot grind\nmore", "FAILED: cannot grind"),
+    ],
+)
+def test_the_line_that_is_told_says_what_went_wrong(script: str, text: str, told: str) -> None:
+    assert ending_of(text, script=script).text == told
+
+
+def test_that_the_user_has_not_said_anything_yet_is_not_told_as_the_users_words() -> None:
+    refused = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n"
+    asks_back = "The user wants to clarify these questions.\n    Start by asking them what they would like to clarify."
+
+    assert ending_of(refused + "Oil it.", by_client=True).text == "REFUSED by the user: the user said: Oil it."
+    told = "REFUSED by the user: they want to clarify what was asked first"
+    assert ending_of(refused + asks_back, by_client=True).text == told
+
+
+def test_a_message_to_an_agent_that_goes_on_with_it_is_told_as_begun() -> None:
+    text = (
+        '{"success":true,"message":"Agent \\"a1\\" resumed from transcript in the background with your message. '
+        'You\'ll be notified when it finishes.","pin":{"id":"a1"}}'
+    )
+
+    assert ending_of(text).text == "begun in the background"

@@ -98,6 +98,14 @@ KNOWN: dict[str, tuple[Told, list[str]]] = {
         [("git status -sb && cat index.md", f"## mend...origin/mend\n{SHORT}## Mills\n")],
         [ON],
     ),
+    "headings of a file before a short status": (
+        [("cat index.md; git status -sb", f"## Mills\n## mend...origin/mend [ahead 1]\n{SHORT}")],
+        [ON],
+    ),
+    "headings of a file before one without a branch on a server": (
+        [("cat index.md; git status -sb", f"## Mills\n## mend\n{SHORT}")],
+        [],
+    ),
     "a file about git beside a switch": (
         [("git switch mend && cat notes.txt", f"Already on 'mend'\n{LONG.replace('mend', 'main')}")],
         [ON],

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pagefold.frozen import frozen
 from pagefold.pages.envelope import text_in
 from pagefold.pages.partly_found import missing_places
-from pagefold.pages.telling_line import FRAME, and_others, first_line, line_at, telling_line
+from pagefold.pages.telling_line import FRAME, and_others, first_line, line_at, raised, telling_line
 from pagefold.printable import printable
 
 # What a result begins with is matched, not searched for: a search tries every place of the text.
@@ -55,6 +55,7 @@ _UNFINISHED = re.compile(
     r"|\s*(?:Command running in background with ID|Async agent launched)"
     r'|\s*\{[^{}]*"(?P<waited>timed_out)":\s*true'
     r"|\s*\{[^{}]*\bWait (?P<stopped>interrupted)"
+    r'|\s*\{[^{}]*"message":\s*"[^{}]*\bin the background\b[^{}]*\bnotified when it finishes'
     r'|\s*\{\s*"(?:agent_id|task_name)":\s*"[^"]*"(?:,\s*"nickname":\s*[^{},]*)?\s*\}\s*\Z'
     r"|\s*<retrieval_status>(?P<waiting>timeout|not_ready)"
 )
@@ -104,7 +105,10 @@ _EXIT_OF_A_SEARCH = re.compile(
     r"|Command completed with return code: [12]\b"
 )
 _MISSING_MOST = 4
+BEGUN = "begun in the background"
 _USER_SAID = "To tell you how to proceed, the user said:"
+_ASKS_BACK = "The user wants to clarify these questions"  # the client's words, where the user has said nothing yet
+_TRACEBACK = "Traceback (most recent call last)"
 _LOOKED_AT = 2_000
 _LONGEST = 300  # characters of the line that says how a call ended
 
@@ -187,6 +191,8 @@ def _ending_of_script(script: str, result: str, *, says_error: bool) -> CallEndi
     if not says_error and printed is None:
         return CallEnding(Outcome.OK)
     line = and_others(line_at(printed), result) if printed is not None else telling_line(result)
+    if line.startswith(_TRACEBACK):
+        line = raised(result[result.index(_TRACEBACK) :]) or line
     return CallEnding(Outcome.UNCLEAR, line, missing=tuple(missing_places(script, result)))
 
 
@@ -222,7 +228,7 @@ def _unfinished(match: re.Match[str]) -> str:
     """What is said of a call that came back before what it began, or waited for, had ended; it may have ended since."""
     if match["stopped"] or match["waited"] or match["waiting"]:
         return "the wait ended before what it waited for"
-    return "still running when it came back" if match["running"] else "begun in the background"
+    return "still running when it came back" if match["running"] else BEGUN
 
 
 def _found_nothing(script: str, head: str) -> bool:
@@ -244,4 +250,6 @@ def _told_by_exit(script: str, head: str) -> str | None:
 def _users_words(result: str) -> str:
     """What the user said with a refusal, on one line."""
     _, asked, words = result.partition(_USER_SAID)
+    if words.strip().startswith(_ASKS_BACK):
+        return "they want to clarify what was asked first"
     return f"the user said: {' '.join(words.split())}" if asked and words.strip() else ""

@@ -5,7 +5,7 @@ import re
 
 _TELLS = re.compile(
     r"error|fail|reject|refus|denied|not found|no such|cannot|can't|exception|panic|proceed|undefined|expected"
-    r"|malformed",
+    r"|malformed|\*\*\* ",
     re.IGNORECASE,
 )
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b: ?\S|(?:\w+\.)*\w+(?:Error|Exception)\Z")
@@ -22,9 +22,10 @@ _CODE = re.compile(r'\{[^{}]*"exit_code":\s*(-?\d+)')
 
 def telling_line(result: str) -> str:
     """The line that tells of the failure: an error's own, else what a compiler or a test found, else the first that
-    sounds like a failure and is no search hit, line of a diff or test that went well, else the first that is not part
-    of the frame."""
+    sounds like a failure and is no search hit, line of a diff or test that went well, else how it exited and the first
+    that is not part of the frame."""
     text = "\n".join(map(_printed, result.split("\n")))
+    exits = next((line.strip() for line in text.split("\n") if _EXIT.search(line)), "")
     lines = [line.strip() for line in text.split("\n") if not FRAME.match(line)]
     errors = [line for line in lines if _ERROR.match(line)]
     found = next(filter(_FINDING.match, lines), "")
@@ -33,8 +34,15 @@ def telling_line(result: str) -> str:
     )
     if errors or found:
         return errors[-1] if errors else and_others(found, text)
-    exits = (line.strip() for line in text.split("\n") if _EXIT.search(line))
-    return next(sounding, lines[0] if lines else next(exits, first_line(text)))
+    if lines and exits:
+        return next(sounding, f"{exits}, and it printed: {lines[0]}")
+    return next(sounding, lines[0] if lines else exits or first_line(text))
+
+
+def raised(result: str) -> str:
+    """The line of the error that a program ended with, below where it stands; nothing where that was cut off."""
+    lines = [line.strip() for line in result.split("\n")]
+    return next((line for line in reversed(lines) if _ERROR.match(line)), "")
 
 
 def _printed(line: str) -> str:

@@ -46,6 +46,7 @@ _PRINTS_BRANCH = (
     ("rev-parse", ["--abbrev-ref", "HEAD"]),
     ("symbolic-ref", ["--short", "HEAD"]),
 )
+_TRACKS = re.compile(r"## (\S+)\.\.\.\S+/\1(?: \[[^\]\n]*\])?$", re.MULTILINE)  # no heading of a text is like that
 _IS_BRANCH = re.compile(r"(?!HEAD\Z)[^\s':~^?*\[\\]+\Z")
 _ALWAYS_TELL = frozenset(("checkout", "cherry-pick", "commit", "revert", "status", "switch"))
 _PASS_ON = ("cat", "head", "tail")
@@ -199,7 +200,7 @@ def _surely_told(text: str, commands: Sequence[ShellCommand], script: Sequence[S
     words = {word for one in telling for word in git_words(one)[1]}
     told = [
         match
-        for match in _branches_told(text, telling)
+        for match in _branches_told(text, telling, first=first in telling)
         if not match[0].startswith(_SWITCH) or {match["name"], match["detached"]} & words
     ]
     agreed = len(set(map(_named, told))) == 1 and len({match["commit"] for match in told} - {None}) < 2
@@ -222,15 +223,16 @@ def _is_quiet(command: ShellCommand) -> bool:
     return "--quiet" in command.words or any("q" in word for word in short)
 
 
-def _branches_told(text: str, commands: Sequence[ShellCommand]) -> Iterator[re.Match[str]]:
-    """Lines that tell the branch as one of these commands does; of headings, which any text may have, the first."""
+def _branches_told(text: str, commands: Sequence[ShellCommand], *, first: bool = True) -> Iterator[re.Match[str]]:
+    """Lines that tell the branch as one of these commands does. Any text may have headings: of those that do not name
+    the branch on a server too, the first one is taken, where what these commands print comes `first`."""
     leads = tuple(lead for one in commands for lead in _leads(one))
-    headed = False
+    taken = not first
     for match in _BRANCH.finditer(text):
         heading = match[0].startswith(("## ", "* "))
-        if match[0].startswith(leads) and not (heading and headed):
+        if match[0].startswith(leads) and not (heading and taken and not _TRACKS.match(text, match.start())):
             yield match
-        headed = headed or heading
+        taken = taken or heading
 
 
 def _changes_told(commands: Sequence[ShellCommand], script: Sequence[ShellCommand], text: str) -> list[str] | None:

@@ -15,13 +15,13 @@ from pagefold.derive.working_set.parts import GAP, Part, on_one_line, shortened
 from pagefold.frozen import frozen
 from pagefold.pages.exchanges import Exchange, result_of
 from pagefold.pages.kinds import ResidencyLevel
-from pagefold.pages.outcome import Outcome
+from pagefold.pages.outcome import BEGUN, Outcome
 from pagefold.pages.pins import OPENING
 from pagefold.pages.voices import Voice, Words, without_reminders, words_of
 from pagefold.wire.message import BlockKind, Message, Role
 
 _WHOLE_ANSWERS, _WHOLE_REPORTS = 3, 2
-_REPORT, _BEGUN = 300, "Async agent launched"  # characters: a shorter result only says that an agent was begun
+_REPORT = 300  # characters: a shorter result only says that an agent was begun
 _SKILLS = ("Skill", "skill")
 _LAUNCHES = "Launching skill"  # a result; what follows it in the user's place is the skill's text
 _ASK, _OLD_REPORT, _CLIENT = 2_000, 600, 300  # characters of what does not have to stay whole
@@ -242,8 +242,8 @@ def spoken(message: Message, place: int, answered: Sequence[Exchange], *, expand
             words = Words(Voice.CLIENT, text) if expanded else words_of(text)
             yield Saying(place, words.voice, words.text, speaker=words.speaker, behind=words.behind)
     told = [exchange for exchange in answered if exchange.ending.outcome is Outcome.OK]
-    report = _result(message, [exchange for exchange in told if exchange.delegated])
-    if report and len(report[1]) >= _REPORT and not report[1].startswith(_BEGUN):
+    report = _result(message, [one for one in told if one.delegated and one.ending.line != BEGUN])
+    if report and len(report[1]) >= _REPORT:
         yield Saying(place, Voice.AGENT, report[1], speaker=report[0].purpose)
     if answer := _result(message, [exchange for exchange in told if exchange.asked_user]):
         yield Saying(place, Voice.USER, without_reminders(answer[1]), answers=True)
