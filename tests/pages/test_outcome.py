@@ -433,9 +433,11 @@ def test_a_search_that_misses_one_of_its_places_is_told_with_what_it_found(scrip
         (
             "echo 3; grep -q mill b.py; make -q",
             "Exit code 1\nsanity (should be above 0): 3",
-            "FAILED: Exit code 1, and it printed: sanity (should be above 0): 3",
+            "FAILED: exit code 1, and it printed: sanity (should be above 0): 3",
         ),
         ("make", "Exit code 2\ncannot grind\nmore", "FAILED: cannot grind"),
+        ("mill", "<returncode>127</returncode>\nhi\nzsh:1: no mill here", "FAILED: zsh:1: no mill here"),
+        ("git merge x", "Exit code 1\nAuto-merging a\nCONFLICT (content): in a", "FAILED: CONFLICT (content): in a"),
     ],
 )
 def test_the_line_that_is_told_says_what_went_wrong(script: str, text: str, told: str) -> None:

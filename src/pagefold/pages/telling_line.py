@@ -5,7 +5,7 @@ import re
 
 _TELLS = re.compile(
     r"error|fail|reject|refus|denied|not found|no such|cannot|can't|exception|panic|proceed|undefined|expected"
-    r"|malformed|\*\*\* ",
+    r"|malformed|\*\*\* |conflict \(",
     re.IGNORECASE,
 )
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b: ?\S|(?:\w+\.)*\w+(?:Error|Exception)\Z")
@@ -17,13 +17,16 @@ FRAME = re.compile(
     r"|</?output>|=== [A-Z ]+ ===$|\s*$)"
 )
 _EXIT = re.compile(r"exited with code|[Ee]xit code|<returncode>")
+_EXITED = re.compile(r"(?:exited with code|[Ee]xit code:?|<returncode>)\s*(-?\d+)")
+_SHELL_SAYS = re.compile(r"(?:(?:\S*/)?(?:bash|dash|sh|zsh)|\(eval\)):(?: line )?\d+: ")
+_PROGRAM_SAYS = re.compile(r"[\w./-]+: \S")
 _CODE = re.compile(r'\{[^{}]*"exit_code":\s*(-?\d+)')
 
 
 def telling_line(result: str) -> str:
     """The line that tells of the failure: an error's own, else what a compiler or a test found, else the first that
-    sounds like a failure and is no search hit, line of a diff or test that went well, else how it exited and the first
-    that is not part of the frame."""
+    sounds like a failure and is no search hit, line of a diff or test that went well, else what a shell or a program
+    says under its name, else how it exited and the first that is not part of the frame."""
     text = "\n".join(map(_printed, result.split("\n")))
     exits = next((line.strip() for line in text.split("\n") if _EXIT.search(line)), "")
     lines = [line.strip() for line in text.split("\n") if not FRAME.match(line)]
@@ -34,9 +37,12 @@ def telling_line(result: str) -> str:
     )
     if errors or found:
         return errors[-1] if errors else and_others(found, text)
-    if lines and exits:
-        return next(sounding, f"{exits}, and it printed: {lines[0]}")
-    return next(sounding, lines[0] if lines else exits or first_line(text))
+    said = next(sounding, "") or next(filter(_SHELL_SAYS.match, lines), "")
+    said = said or next(filter(_PROGRAM_SAYS.match, lines[:1]), "")
+    if said or not lines:
+        return said or exits or first_line(text)
+    code = _EXITED.search(exits)
+    return f"exit code {code[1]}, and it printed: {lines[0]}" if code is not None else lines[0]
 
 
 def raised(result: str) -> str:
