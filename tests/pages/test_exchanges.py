@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pagefold.pages.exchanges import Work
+from pagefold.pages.exchanges import Work, label_of
 from pagefold.pages.files.changes import Act
 from pagefold.pages.outcome import Outcome
 from tests.pages.files.sessions import (
@@ -170,3 +170,21 @@ def test_an_agent_is_told_by_what_it_is_for() -> None:
     work = work_of(conversation(user("Sweep it."), *steps))
 
     assert [one.line for one in work.exchanges] == ["Agent Sweep batch 0: ok", "Agent Sweep batch 1: ok"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "label"),
+    [
+        ("Bash", {"command": "make test | tail -5", "timeout": 60_000}, "Bash make test | tail -5"),
+        (
+            "exec_command",
+            {"cmd": "rg -n wheel src", "workdir": "/srv/mill", "yield_time_ms": 30_000},
+            "exec_command rg -n wheel src (in /srv/mill)",
+        ),
+        ("Read", {"file_path": "/srv/mill/a.py", "offset": 3, "limit": 1}, "Read /srv/mill/a.py 3 1"),
+    ],
+)
+def test_what_stands_beside_a_script_does_not_pass_for_a_part_of_it(
+    name: str, arguments: dict[str, object], label: str
+) -> None:
+    assert label_of(name, arguments) == label

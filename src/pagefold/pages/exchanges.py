@@ -202,14 +202,16 @@ def steps_of(name: str, arguments: Mapping[str, Any], tools: FileTools) -> list[
 
 def label_of(name: str, arguments: Mapping[str, Any], longest: int = 160) -> str:
     """A call on one line: the tool and its short arguments. An agent is told by what it is for: the orders of several
-    may begin alike."""
+    may begin alike. Behind a script its folder is named as such, and no number: it would pass for a part of it."""
     words, tool = [name], KNOWN_TOOLS.find(name)
     if tool is not None and tool.does is Does.DELEGATE and (purpose := text_under(arguments, tool.arguments.purpose)):
         arguments = {"": purpose}
+    names = KNOWN_TOOLS.arguments
+    is_script = text_under(arguments, names.script) is not None
     for key, value in arguments.items():
-        if key in KNOWN_TOOLS.arguments.purpose or isinstance(value, bool | list | dict):
+        if key in names.purpose or isinstance(value, bool | list | dict) or (is_script and not isinstance(value, str)):
             continue
-        text = str(value)
+        text = f"(in {value})" if is_script and key in names.folder else str(value)
         if patch := patch_in(text):
             words += (change.path for change in patched_files(patch))
             continue
