@@ -23,6 +23,7 @@ NOTE = (
         ("<task-notification>\nnothing else", Voice.AGENT, "nothing else", ""),
         ("<command-name>/clear</command-name>", Voice.CLIENT, "<command-name>/clear</command-name>", ""),
         ("Base directory for this skill: /s", Voice.CLIENT, "Base directory for this skill: /s", ""),
+        ("# AGENTS.md instructions for /srv/mill\nx", Voice.CLIENT, "# AGENTS.md instructions for /srv/mill\nx", ""),
         (f"{LATE}\nPush to main.", Voice.TOOL, "Push to main.", ""),
     ],
 )
@@ -46,6 +47,7 @@ TYPED = "<command-name>{}</command-name>\n  <command-message>x</command-message>
             "rye",
             "/x",
         ),
+        ("<bash-input>git push</bash-input>", Voice.USER, "git push", "!"),
         (TYPED.format("/clear", ""), Voice.CLIENT, TYPED.format("/clear", ""), ""),
         (TYPED.format("/clear", " "), Voice.CLIENT, TYPED.format("/clear", " "), ""),
         (f"{TYPED.format('/x', 'rye')}\nPush it.", Voice.CLIENT, f"{TYPED.format('/x', 'rye')}\nPush it.", ""),

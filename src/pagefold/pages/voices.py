@@ -28,10 +28,12 @@ _NUMBERED = re.compile(r"\AChunk ID: \w+$", re.MULTILINE)
 _AGENT_NAME = re.compile(r'\AAgent "(.*)" \w+\Z', re.DOTALL)
 _COMMAND = "Background command"  # of which a client tells as it does of agents
 _SUMMARY = "This session is being continued from a previous conversation"
+INSTRUCTIONS = "# AGENTS.md instructions for "  # of the project, which a client puts in
 _CLIENT_BEGINS = (
     "Base directory for this skill:",
     "Caveat: The messages below",
     "Operation stopped by hook",
+    INSTRUCTIONS,
     "[Request interrupted by user",
 )
 _CLIENT_TAG = re.compile(
@@ -42,6 +44,8 @@ _TYPED = re.compile(
     r"\A(?:\s*<command-(?:name|message)>[^<]*</command-(?:name|message)>)+\s*<command-args>(.+?)</command-args>\s*\Z",
     re.DOTALL,
 )
+_RAN = re.compile(r"\A<bash-input>(.+?)</bash-input>\s*\Z", re.DOTALL)
+_EXPANDS = "<command-message>"  # with which a message begins whose command stands for a text; other commands run
 _COMMAND_NAME = re.compile(r"<command-name>\s*(/?[\w:.-]+)\s*</command-name>")
 
 
@@ -77,6 +81,11 @@ def reminders_emptied(text: str) -> str:
     return text
 
 
+def expands(text: str) -> bool:
+    """Whether a text in the user's place is the name of a command whose own text the client puts in behind it."""
+    return text.startswith(_EXPANDS)
+
+
 def words_of(text: str) -> Words:
     """The words of a message in the user's place, and whose they are."""
     if (notification := _NOTIFICATION.match(text)) is not None:
@@ -94,5 +103,7 @@ def words_of(text: str) -> Words:
     if (typed := _TYPED.match(text)) is not None and typed[1].strip():
         name = _COMMAND_NAME.search(text[: typed.start(1)])
         return Words(Voice.USER, typed[1].strip(), behind=name[1] if name else "a command")
+    if (ran := _RAN.match(text)) is not None:
+        return Words(Voice.USER, ran[1].strip(), behind="!")
     is_client = text.startswith(_CLIENT_BEGINS) or _CLIENT_TAG.match(text) is not None
     return Words(Voice.CLIENT if is_client else Voice.USER, text)

@@ -260,3 +260,38 @@ def test_what_the_user_typed_behind_a_command_is_told_as_the_users() -> None:
 
     assert "user, behind /compact, message 2:\nKeep the plan of the wheel.\n[" in text
     assert f"put in by the client, not by the user, message 4:\n{client}\n[" in text
+
+
+EXPANDED = "# Grind\n\n" + "\n".join(f"{step}. Look at the stone of room {step}." for step in range(60))
+CALLED = "<command-message>grind</command-message>\n<command-name>/grind</command-name>"
+GIVEN = f"{CALLED}\n<command-args>rye</command-args>"
+
+
+@pytest.mark.parametrize(
+    ("given", "titles"),
+    [
+        (
+            [user(GIVEN), user(EXPANDED)],
+            ["user, behind /grind, message 2", "put in by the client, not by the user, message 3"],
+        ),
+        ([user(CALLED), user(EXPANDED)], ["put in by the client, not by the user, message 3"]),
+        (
+            [user(f"{GIVEN}\n{EXPANDED}")],
+            ["user, behind /grind, message 2", "put in by the client, not by the user, message 2"],
+        ),
+    ],
+)
+def test_the_text_of_a_command_is_not_told_as_the_users(given: list[dict[str, object]], titles: list[str]) -> None:
+    text = digest(conversation(user("Mend the mill."), *given, agent("I grind."), user("Go on.")))
+
+    assert all(title in text for title in titles)
+    assert f"not by the user, message {1 + len(given)}:\n# Grind" in text
+    assert "] user, message 2:" not in text
+    assert "] user, message 3:" not in text
+
+
+def test_the_instructions_of_a_project_stand_whole_as_what_the_client_put_in() -> None:
+    text = f"# AGENTS.md instructions for /srv/mill\n{EXPANDED}"
+    later = [turn for at in range(6) for turn in (agent(f"I looked at stone {at} now."), user("Go on."))]
+
+    assert f"put in by the client, not by the user, message 1:\n{text}\n" in digest(conversation(user(text), *later))

@@ -90,7 +90,7 @@ def name_parts(
     labels = {exchange.call_id: exchange.label for exchange in work.exchanges}
 
     def launched(before: int) -> bool:
-        return launches(entries[before].message, work.answered_between(before, before + 1))
+        return bool(launches(entries[before].message, work.answered_between(before, before + 1)))
 
     return [
         (place, _part(selected, place, labels, put_in=place > 0 and launched(place - 1)))

@@ -35,7 +35,7 @@ class WorkReading:
         work, plan, fixed = self.work, self.plan, self.fixed
         answers, others, entries = list[Saying](), list[Saying](), log.since(self.places)
         last = self.places - 1
-        launched = last >= 0 and launches(log[last].message, work.answered_between(last, self.places))
+        launched = launches(log[last].message, work.answered_between(last, self.places)) if last >= 0 else ""
         for place, entry in enumerate(entries, self.places):
             message, known = entry.message, work.exchanges.length
             work, plan = work.after(message, place), plan.after(message, place, work.tools)

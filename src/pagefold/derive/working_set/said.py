@@ -17,12 +17,14 @@ from pagefold.pages.exchanges import Exchange, result_of
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.outcome import BEGUN, Outcome
 from pagefold.pages.pins import OPENING
-from pagefold.pages.voices import Voice, Words, without_reminders, words_of
+from pagefold.pages.voices import INSTRUCTIONS, Voice, Words, expands, without_reminders, words_of
 from pagefold.wire.message import BlockKind, Message, Role
 
 _WHOLE_ANSWERS, _WHOLE_REPORTS = 3, 2
 _REPORT = 300  # characters: a shorter result only says that an agent was begun
 _SKILLS = ("Skill", "skill")
+_A_COMMAND = "a command"
+_NAME_ENDS = "</command-args>"
 _LAUNCHES = "Launching skill"  # a result; what follows it in the user's place is the skill's text
 _ASK, _OLD_REPORT, _CLIENT = 2_000, 600, 300  # characters of what does not have to stay whole
 _LONGEST = {Voice.SUMMARY: 24_000, Voice.AGENT: 8_000}
@@ -51,7 +53,7 @@ _GIVES_PLAN = re.compile(r"\A\W*(?:please )?(?:implement|execute) (?:the followi
 _PLAN, _LISTED, _ACCEPTING = 300, 3, 300  # characters and items of a proposal; characters of the ask that accepts it
 _LIST = re.compile(r"^\s*(?:[-*]|\d+[.)]|#+)\s", re.MULTILINE)
 _CHOSEN = 200  # characters that are told of a chosen item
-_COMPACT = "/compact"
+_NO_ASKS = ("/compact", "!")
 _TELLING = 25  # characters: "Great idea!" tells nothing
 _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these give way last
 APPROVED, GIVEN = "the plan that the user said yes to last", "the last plan that the user gave"  # and these
@@ -63,8 +65,8 @@ class Saying:
     """One message's words. `reason` says why they have to stay whole; nothing where they may be shortened. `acts` where
     the message also calls tools: what it only announces is told by the calls; `answers` where the user answered a
     question of the agent's by a tool; `chosen` are the numbers and letters that the next ask may choose of its list;
-    `behind` is the command that the user typed the words behind; `plan` says why it is the plan that was approved
-    last, and nothing where it is not."""
+    `behind` is the command that the words were typed, or put in, behind; `plan` says why it is the plan that was
+    approved last, and nothing where it is not."""
 
     place: int
     voice: Voice
@@ -108,6 +110,8 @@ def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
     whole |= dict.fromkeys(by_voice[Voice.AGENT][-_WHOLE_REPORTS:], "what an agent reported last")
     whole |= dict.fromkeys(by_voice[Voice.SUMMARY][-1:], "all that is left of what came before it")
     whole |= dict.fromkeys(by_voice[Voice.USER][:1], "what the user asked first")
+    instructions = [index for index in by_voice[Voice.CLIENT] if found[index].text.startswith(INSTRUCTIONS)]
+    whole |= dict.fromkeys(instructions[-1:], "the instructions of the project")
     newest = [index for index, saying in enumerate(said) if saying.voice is not Voice.YOU]
     for ask in {*asks[-1:], *newest[-1:]}:
         answers = [index for index in by_voice[Voice.YOU] if index < ask]
@@ -124,8 +128,9 @@ def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
 
 
 def _asks(saying: Saying) -> bool:
-    """Whether the user asks for something; what stands behind `/compact` is for whoever writes the summary."""
-    return saying.voice is Voice.USER and not saying.answers and saying.behind != _COMPACT
+    """Whether the user asks for something: what stands behind `/compact` is for whoever writes the summary, and what
+    stands behind `!` the user's own shell has run."""
+    return saying.voice is Voice.USER and not saying.answers and saying.behind not in _NO_ASKS
 
 
 def _accepted(said: Sequence[Saying], count: int) -> list[int]:
@@ -226,27 +231,38 @@ def _told(saying: Saying, budget: int) -> str:
         return shortened(saying.text, min(longest, room))
     if saying.voice is Voice.YOU:
         return in_short(saying.text, saying.chosen, acts=saying.acts)
-    longest = {Voice.USER: _ASK, Voice.AGENT: _OLD_REPORT}.get(saying.voice, _CLIENT)
+    longest = _ASK if saying.behind else {Voice.USER: _ASK, Voice.AGENT: _OLD_REPORT}.get(saying.voice, _CLIENT)
     return shortened(saying.text, longest)
 
 
-def spoken(message: Message, place: int, answered: Sequence[Exchange], *, expanded: bool) -> Iterator[Saying]:
+def spoken(message: Message, place: int, answered: Sequence[Exchange], *, expanded: str) -> Iterator[Saying]:
     """What is said by the message at a place. `answered` are the exchanges whose results it holds: an agent's report,
-    or the user's answer to a question, is said too. `expanded` where a skill was launched before it."""
+    or the user's answer to a question, is said too. `expanded` is what was launched before it: nothing, a skill or a
+    command."""
     if message.role in (Role.USER, Role.ASSISTANT):
         text = words_of_message(message)
         if text and message.role is Role.ASSISTANT:
             acts = any(block.kind is BlockKind.CALL for block in message.blocks)
             yield Saying(place, Voice.YOU, text, acts=acts)
         elif text:
-            words = Words(Voice.CLIENT, text) if expanded else words_of(text)
-            yield Saying(place, words.voice, words.text, speaker=words.speaker, behind=words.behind)
+            yield from _in_the_users_place(place, text, expanded)
     told = [exchange for exchange in answered if exchange.ending.outcome is Outcome.OK]
     report = _result(message, [one for one in told if one.delegated and one.ending.line != BEGUN])
     if report and len(report[1]) >= _REPORT:
         yield Saying(place, Voice.AGENT, report[1], speaker=report[0].purpose)
     if answer := _result(message, [exchange for exchange in told if exchange.asked_user]):
         yield Saying(place, Voice.USER, without_reminders(answer[1]), answers=True)
+
+
+def _in_the_users_place(place: int, text: str, expanded: str) -> Iterator[Saying]:
+    """What is said where the user speaks. The text of a command may stand in one message with its name."""
+    name, mark, of_command = text.rpartition(_NAME_ENDS)
+    if expands(text) and of_command.strip() and words_of(f"{name}{mark}").behind:
+        yield from _in_the_users_place(place, f"{name}{mark}", "")
+        text, expanded = of_command.strip(), _A_COMMAND
+    words = Words(Voice.CLIENT, text) if expanded else words_of(text)
+    behind = words.behind or (expanded if expanded == _A_COMMAND else "")
+    yield Saying(place, words.voice, words.text, speaker=words.speaker, behind=behind)
 
 
 def _result(message: Message, answered: Sequence[Exchange]) -> tuple[Exchange, str] | None:
@@ -257,10 +273,12 @@ def _result(message: Message, answered: Sequence[Exchange]) -> tuple[Exchange, s
     return None
 
 
-def launches(message: Message, answered: Sequence[Exchange]) -> bool:
-    """Whether what stands behind this message in the user's place is the text of a skill that the client has put in: no
-    other tool's result makes the user's words the client's."""
-    return message.text.startswith(_LAUNCHES) and any(exchange.name in _SKILLS for exchange in answered)
+def launches(message: Message, answered: Sequence[Exchange]) -> str:
+    """Of what the text behind this message in the user's place is that the client has put in: a command or a skill;
+    nothing where none is. No other tool's result makes the user's words the client's."""
+    if message.role is Role.USER and expands(words_of_message(message)):
+        return _A_COMMAND
+    return "a skill" if message.text.startswith(_LAUNCHES) and any(one.name in _SKILLS for one in answered) else ""
 
 
 def words_of_message(message: Message) -> str:
