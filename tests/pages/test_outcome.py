@@ -460,3 +460,16 @@ def test_a_message_to_an_agent_that_goes_on_with_it_is_told_as_begun() -> None:
     )
 
     assert ending_of(text).text == "begun in the background"
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        ("  ✓ tells of 3 errors at once (5 ms)\n  ✓ 2 failed wheels are counted\n\n2 passed", "ok"),
+        ("ok 1 - says: error: no wheel\nok 2 - 4 failures are told", "ok"),
+        ("--- PASS: TestWheel/3_errors (0.00s)\n    --- PASS: TestWheel/gives 3 errors (0.00s)\nok  mill 0.1s", "ok"),
+        ("  ✓ tells of 3 errors\n  ✗ turns\n\n1 failed", "errors in its output: 1 failed"),
+    ],
+)
+def test_a_test_that_passed_and_is_named_after_errors_is_no_error(printed: str, told: str) -> None:
+    assert ending_of(printed, script="npm test 2>&1 | tail -20").text == told

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pagefold.frozen import frozen
 from pagefold.pages.envelope import text_in
 from pagefold.pages.partly_found import missing_places
-from pagefold.pages.telling_line import FRAME, and_others, first_line, line_at, raised, telling_line
+from pagefold.pages.telling_line import FRAME, and_others, first_line, line_at, raised, telling_line, went_well
 from pagefold.printable import printable
 
 # What a result begins with is matched, not searched for: a search tries every place of the text.
@@ -214,7 +214,8 @@ def _says_failed(result: str, head: str) -> bool:
 
 def _printed(result: str, head: str, tail: str) -> re.Match[str] | None:
     """Where a script's output tells of an error. That there are no tests to run is one where none ran at all."""
-    found = _PRINTED.search(head) or _PRINTED.search(tail) or _BEGINS_OR_ENDS.search(result)
+    told = (match for text in (head, tail) for match in _PRINTED.finditer(text) if not went_well(line_at(match)))
+    found = next(told, None) or _BEGINS_OR_ENDS.search(result)
     return found or (None if _TESTED.search(result) else _NO_TESTS.search(head) or _NO_TESTS.search(tail))
 
 

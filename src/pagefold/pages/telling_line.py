@@ -11,7 +11,7 @@ _TELLS = re.compile(
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b: ?\S|(?:\w+\.)*\w+(?:Error|Exception)\Z")
 _FINDING = re.compile(r"--- FAIL|FAIL\b|fatal: |panic: |[^\s:()]+\.\w+(?::\d+:\d+: |\(\d+,\d+\): error)\S?")
 _QUOTED = re.compile(r"[+-](?![+-])|[^\s:]+:\d+[:-]|.* \|\s+\d+ [+-]")
-_WENT_WELL = re.compile(r"=== (?:RUN|PAUSE|CONT|NAME)\b|--- (?:PASS|SKIP)\b|PASS\b|ok\s|test \S+ \.\.\. ok\b|✓|✔")
+_WENT_WELL = re.compile(r"=== (?:RUN|PAUSE|CONT|NAME)\b|--- (?:PASS|SKIP)\b|PASS\b|ok\s|test \S+ \.\.\. ok\b|✓|✔|√")
 FRAME = re.compile(
     r"^(?:Chunk ID:|Wall time|Process exited|Script completed|Original token count|Output:|Exit code|<returncode>"
     r"|</?output>|=== [A-Z ]+ ===$|\s*$)"
@@ -43,6 +43,11 @@ def telling_line(result: str) -> str:
         return said or exits or first_line(text)
     code = _EXITED.search(exits)
     return f"exit code {code[1]}, and it printed: {lines[0]}" if code is not None else lines[0]
+
+
+def went_well(line: str) -> bool:
+    """Whether a line tells of a test that passed: its name may speak of errors."""
+    return _WENT_WELL.match(line) is not None
 
 
 def raised(result: str) -> str:
