@@ -16,27 +16,19 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from pagefold.encode.borders import end_of_whole, start_of_whole, tells_outcome
 from pagefold.encode.codecs.numbered import NumberedRun, RunHeader, header_of, sparsely_numbered, split
 from pagefold.encode.own_lines import holds_own
-from pagefold.encode.shape import TextShape, shape_of_lines
+from pagefold.encode.reference_search import Reference, ReferenceSearch, worth
 from pagefold.frozen import frozen
 from pagefold.pages.ledger import FLOOR, Ledger, LedgerEntry
 
 _TITLE = re.compile(r"\[(R\d+(?:\.\d+)?)(?: (lines [^,\]]*))?(?:, changed since R[\d.]+: line[^\]]*)?\]")
 _REFERENCE = re.compile(r"= lines? (\d+)(?:-(\d+))?(?: (?:is|are) lines? (\d+)(?:-(\d+))?)? of (.+)")
-_FEWEST, _FEW_COST = 3, 1.5  # fewer lines have to be worth so many times the floor
-_DATA_COST = 0.75  # lines of data have to be worth this part of it
 _LIKE_TITLE = re.compile(r"\[(?:R[\d.]+|lines \d+-\d+)[^\]]*\]")  # what a reader could take for one
 _SIGN_BEGINNINGS = ("= line", "[R", "[lines ")
-_LEAST_SIGNS = 3  # a line with fewer visible characters begins no run
-_PLACES = 60_000  # places that are compared for one text; beyond, only the newest of each line
 _TITLED = 8  # lines from which on a text without numbers gets a title
 _TITLED_CHARACTERS = 800  # or characters
 _MOST_CHANGES = 6  # places that a title names as changed
-_DOCUMENTS = (TextShape.SOURCE, TextShape.MARKDOWN, TextShape.DIFF, TextShape.HITS)  # their lines tell no outcomes
-_LISTS = (TextShape.HITS, TextShape.LOG, TextShape.LISTING, TextShape.TESTS)  # nobody edits them as they stand
-_END = 5  # lines at the end of a document that may be of another command
 
 
 @frozen
@@ -46,16 +38,6 @@ class ReferencedText:
     text: str
     ledger_entries: tuple[LedgerEntry, ...]
     references: int
-
-
-@frozen
-class _Reference:
-    """Lines `start` to `end` of a part stand in another text, from its line `there` on."""
-
-    start: int
-    end: int
-    base: LedgerEntry
-    there: int
 
 
 def encode(
@@ -82,20 +64,21 @@ def encode(
     shown, entries = list[str](), list[LedgerEntry]()
     references, runs = 0, 0
     for part in parts:
-        if part.run is None and len(parts) > 1 and (not runs or _worth(part.lines, numbered=False) < floor):
+        if part.run is None and len(parts) > 1 and (not runs or worth(part.lines, numbered=False) < floor):
             shown += part.lines  # a few lines around numbered ones have no title
             continue
         runs += 1
         part_title = label if runs == 1 else f"{label}.{runs}"
-        finder = _ReferenceFinder(part, ledger, floor, part_title, data=data)
-        made = finder.made
+        this = LedgerEntry(part_title, (), part.first)
+        found = ReferenceSearch(part.lines, this, ledger, floor, plain=part.run is None, data=data)
+        made = found.made
         references += len(made)
         if title or len(parts) > 1 or part.run or made or len(part.lines) >= _TITLED or len(text) >= _TITLED_CHARACTERS:
             shown.append(_title(part_title, part, made, source))
         else:
             part_title = ""
         shown += _written(part, made)
-        entries.append(LedgerEntry(part_title, tuple(finder.literal), part.first, source=source))
+        entries.append(LedgerEntry(part_title, tuple(found.literal), part.first, source=source))
     return ReferencedText("\n".join(shown), tuple(entries), references)
 
 
@@ -124,7 +107,7 @@ def _parts(text: str, numbered: bool) -> list[_LineGroup]:
     return parts
 
 
-def _title(label: str, part: _LineGroup, references: Sequence[_Reference], source: str) -> str:
+def _title(label: str, part: _LineGroup, references: Sequence[Reference], source: str) -> str:
     """Returns the first line of a part; of a file that was read before it says which lines have changed."""
     words = f"{label} {part.run.header[1:-1]}" if part.run else label
     base = references[0].base if references else None
@@ -136,7 +119,7 @@ def _title(label: str, part: _LineGroup, references: Sequence[_Reference], sourc
     return f"[{words}]"
 
 
-def _changed(part: _LineGroup, references: Sequence[_Reference], base: LedgerEntry) -> Iterator[str]:
+def _changed(part: _LineGroup, references: Sequence[Reference], base: LedgerEntry) -> Iterator[str]:
     """Yields the ranges of lines, as they are numbered, that the other text does not show at their place."""
     lines, first = part.lines, part.first
     around = [None, *references, None]
@@ -152,7 +135,7 @@ def _changed(part: _LineGroup, references: Sequence[_Reference], base: LedgerEnt
             yield f"{first + start}" if end - start == 1 else f"{first + start}-{first + end - 1}"
 
 
-def _written(part: _LineGroup, references: Sequence[_Reference]) -> list[str]:
+def _written(part: _LineGroup, references: Sequence[Reference]) -> list[str]:
     shown, at = list[str](), 0
     for reference in references:
         shown += _shown(part, at, reference.start)
@@ -168,7 +151,7 @@ def _shown(part: _LineGroup, start: int, end: int) -> Sequence[str]:
     return part.run.sparse(start, end) if part.run else part.lines[start:end]
 
 
-def _words(reference: _Reference, first: int) -> str:
+def _words(reference: Reference, first: int) -> str:
     here, there = first + reference.start, reference.base.first + reference.there
     length = reference.end - reference.start
     if length == 1:
@@ -177,113 +160,6 @@ def _words(reference: _Reference, first: int) -> str:
         lines = f"= lines {here}-{here + length - 1}"
         lines += "" if here == there else f" are lines {there}-{there + length - 1}"
     return f"{lines} of {reference.base.label}"
-
-
-class _ReferenceFinder:
-    """Finds the lines of a part that are shown elsewhere, or above in it.
-
-    `made` are the references in order, `literal` the lines, None for those that are referred to.
-    """
-
-    def __init__(self, part: _LineGroup, ledger: Ledger, floor: int, title: str, *, data: bool) -> None:
-        self.made: list[_Reference] = []
-        self.literal: list[str | None] = []
-        self._lines, self._plain, self._data = part.lines, part.run is None, data
-        self._ledger, self._floor = ledger, floor
-        self._places_left = _PLACES
-        self._shape: TextShape | None = None  # found when it is needed
-        self._free = 0  # no line tells an outcome from the one that was last asked about up to this one
-        self._first_of: dict[str, int] = {}  # where a line stands in this part
-        self._this = LedgerEntry(title, (), part.first)
-        # Headers of other codecs and empty lines at the top are no part of what was said.
-        heads = (at for at, line in enumerate(part.lines) if line.strip() and (line[:1] != "[" or line[-1:] != "]"))
-        self._top = next(heads, 0)
-        self._find()
-
-    def _find(self) -> None:
-        lines, held = self._lines, self._ledger.held(self._lines)
-        at = 0
-        while at < len(lines):
-            line = lines[at]
-            run = self._longest(at) if line in held or line in self._first_of else None
-            reference = self._whole_blocks(run) if run else None
-            start = reference.start if reference else at + 1
-            for index in range(at, start):
-                self._first_of.setdefault(lines[index], index)
-            self.literal += lines[at:start]
-            at = start
-            if reference:
-                self.made.append(reference)
-                self.literal += [None] * (reference.end - start)
-                at = reference.end
-
-    def _longest(self, at: int) -> _Reference | None:
-        """Returns the longest run from a line on that is shown, without lines that tell an outcome."""
-        lines, last = self._lines, self.made[-1].base if self.made else None
-        places = self._ledger.places(lines[at])
-        self._places_left -= len(places)
-        length, base, there = 0, self._this, 0
-        for text, line in reversed(places if self._places_left > 0 else places[-1:]):
-            entry = self._ledger[text]
-            base_lines, behind = entry.lines, line + length
-            if length and (behind > len(base_lines) or base_lines[behind - 1] != lines[at + length - 1]):
-                continue  # a shorter run
-            equal = _equal_lines(base_lines, line, lines, at)
-            # Of equally long runs, the one in the text that was named last is the easiest to follow.
-            if equal > length or (equal == length and entry is last):
-                length, base, there = equal, entry, line
-        above = self._first_of.get(lines[at])
-        if above is not None and len(lines[at].strip()) >= _LEAST_SIGNS:
-            equal = _equal_lines(self.literal, above, lines, at)
-            if equal > length:
-                length, base, there = equal, self._this, above
-        if self._plain and not self._data and not base.label.startswith("the "):
-            length = self._before_outcome(at, at + length) - at
-        return _Reference(at, at + length, base, there) if length else None
-
-    def _before_outcome(self, at: int, end: int) -> int:
-        """Returns the first of these lines that tells an outcome, or their end."""
-        free = max(at, self._free)
-        while free < end and not self._is_outcome(free):
-            free += 1
-        self._free = free
-        return min(free, end)
-
-    def _is_outcome(self, at: int) -> bool:
-        """Whether a line says how something ended. In a file that a command printed, such words are only its text."""
-        if not tells_outcome(self._lines[at]):
-            return False
-        return self._kind() not in _DOCUMENTS or at >= len(self._lines) - _END
-
-    def _kind(self) -> TextShape:
-        if self._shape is None:
-            self._shape = shape_of_lines(self._lines)
-        return self._shape
-
-    def _whole_blocks(self, run: _Reference) -> _Reference | None:
-        """Returns what a run holds of whole blocks, or None where that is not worth a reference."""
-        lines, start, end = self._lines, run.start, run.end
-        if not self._is_worth(start, end):
-            return None
-        if self._data or (self._plain and self._kind() in _LISTS):
-            return run
-        if start > self._top:
-            start = start_of_whole(lines, start, end)
-        if end < len(lines):
-            end = end_of_whole(lines, start, end)
-        return _Reference(start, end, run.base, run.there + start - run.start) if self._is_worth(start, end) else None
-
-    def _is_worth(self, start: int, end: int) -> bool:
-        floor = self._floor * (_DATA_COST if self._data else 1 if end - start >= _FEWEST else _FEW_COST)
-        return end > start and _worth(self._lines[start:end], numbered=not self._plain) >= floor
-
-
-def _equal_lines(base: Sequence[str | None], line: int, lines: Sequence[str], at: int) -> int:
-    length = 0
-    most = min(len(lines) - at, len(base) - line)
-    while length < most and base[line + length] == lines[at + length]:
-        length += 1
-    return length
 
 
 def decode(form: str, ledger: Ledger) -> str:
@@ -390,8 +266,3 @@ def _is_sign(line: str) -> bool:
     if line.startswith("= "):
         return _REFERENCE.fullmatch(line) is not None
     return _LIKE_TITLE.fullmatch(line) is not None
-
-
-def _worth(lines: Sequence[str], *, numbered: bool) -> float:
-    """Estimates how many tokens these lines are."""
-    return sum(map(len, lines)) / 3.7 + len(lines) * (0.8 if numbered else 0.5)

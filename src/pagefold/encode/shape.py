@@ -70,24 +70,34 @@ def json_of(text: str) -> dict[str, Any] | list[Any] | None:
 def shape_of_lines(lines: Sequence[str]) -> TextShape:
     sample = [line for line in lines[:_SAMPLE] if line.strip()]
     least = max(3, len(sample) // 2)
-    if _count(NUMBERED, sample) >= least:
+    if _holds(NUMBERED, sample, least):
         return TextShape.NUMBERED
     if any(map(_DIFF.match, sample)):
         return TextShape.DIFF
-    tested = _count(_TESTED, sample) + _count(_TESTED, [line for line in lines[-20:] if line.strip()])
-    if tested >= 3 or (tested and len(sample) < 12):
+    tested = [*sample, *(line for line in lines[-20:] if line.strip())]
+    if _holds(_TESTED, tested, 1 if len(sample) < 12 else 3):
         return TextShape.TESTS
-    if _count(_STAMP, sample) >= least:
+    if _holds(_STAMP, sample, least):
         return TextShape.LOG
-    if _count(_HIT, sample) >= least:
+    if _holds(_HIT, sample, least):
         return TextShape.HITS
-    if _count(_PATH, sample) >= max(3, len(sample) * 4 // 5):
+    if _holds(_PATH, sample, max(3, len(sample) * 4 // 5)):
         return TextShape.LISTING
     fenced = any(line.startswith("```") for line in sample)
-    if not fenced and (_count(_DEFINED, sample) >= 3 or _count(_CODE, sample) >= max(3, len(sample) // 4)):
+    if not fenced and (_holds(_DEFINED, sample, 3) or _holds(_CODE, sample, max(3, len(sample) // 4))):
         return TextShape.SOURCE
-    return TextShape.MARKDOWN if _count(HEADING, sample) >= 2 else TextShape.TEXT
+    return TextShape.MARKDOWN if _holds(HEADING, sample, 2) else TextShape.TEXT
 
 
-def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
-    return sum(1 for line in lines if pattern.match(line))
+def _holds(pattern: re.Pattern[str], lines: Sequence[str], least: int) -> bool:
+    """Whether a pattern matches so many lines; stops where that is clear."""
+    match, lacking, left = pattern.match, least, len(lines)
+    for line in lines:
+        if lacking > left:
+            return False
+        left -= 1
+        if match(line):
+            lacking -= 1
+            if not lacking:
+                return True
+    return False

@@ -14,7 +14,8 @@ FLOOR = 32
 """Tokens that lines have to be worth to be referred to: more than a reference costs, because references are harder to
 read, and lines that are only referred to cannot be referred to again."""
 _LEAST = 3  # a line with fewer visible characters begins no run
-_PLACES = 24
+MOST_PLACES = 24
+"""How many places of a line are told at most."""
 _ALIKE = 3  # texts that are compared with a new one
 _LINE_BITS = 24  # of a place: the rest is which text
 _LINE_MASK = (1 << _LINE_BITS) - 1
@@ -75,7 +76,7 @@ class Ledger:
             return ((first >> _LINE_BITS, first & _LINE_MASK),)
         if again[-1] >= end:
             again = [place for place in again if place < end]
-        places = again[-_PLACES:] if len(again) >= _PLACES else [first, *again]
+        places = again[-MOST_PLACES:] if len(again) >= MOST_PLACES else [first, *again]
         return [(place >> _LINE_BITS, place & _LINE_MASK) for place in places]
 
     def held(self, lines: Iterable[str]) -> set[str]:
