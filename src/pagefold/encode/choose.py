@@ -179,7 +179,8 @@ def candidates(text: str, count: Callable[[str], int] | None = None) -> list[tup
 
 @frozen
 class _OwnForm:
-    """The form of a text without references. `sparse` is it with fewer line numbers, `keys` are an object's."""
+    """The form of a text without references. `sparse` is it with fewer line numbers, which the decoder restores and the
+    literal reader has not seen yet; `keys` are an object's."""
 
     form: str
     codecs: tuple[str, ...]
@@ -196,7 +197,7 @@ def _own_form(text: str, without: frozenset[str]) -> _OwnForm:
     # All below the mark PLAIN is the text itself, so nothing there is left out.
     keeps_numbers = _numbered.name in without or "hits" in codecs or has_too_many_lines(form) or _is_plain(form)
     numbers = None if keeps_numbers else _numbered.encode(form, str)
-    sparse = numbers if numbers and _passes(lambda: _is_read_as(numbers, form)) else None
+    sparse = numbers if numbers and _passes(lambda: _numbered.decode(numbers, str) == form) else None
     return _OwnForm(form, codecs, tuple(skipped), sparse, _keys_of(text))
 
 
@@ -205,8 +206,8 @@ def _is_plain(form: str) -> bool:
 
 
 def _is_read_as(sparse: str, form: str) -> bool:
-    """Whether both gates, the decoder and the literal reader, give the form with all its numbers."""
-    return _numbered.decode(sparse, str) == form and literal_reader.read(sparse, Ledger().shown) == form
+    """Whether the literal reader gives the form with all its numbers, as the decoder does already."""
+    return _passes(lambda: literal_reader.read(sparse, Ledger().shown) == form)
 
 
 # After a fold (older messages shortened) the last results are encoded again with another ledger; their forms without
@@ -295,7 +296,7 @@ def _not_worth_trying(
 
 def _without_references(own: _OwnForm, *, numbered: bool = True) -> EncodedText:
     form, codecs = own.form, own.codecs
-    if numbered and own.sparse is not None:
+    if numbered and own.sparse is not None and _is_read_as(own.sparse, own.form):
         form, codecs = own.sparse, (*codecs, _numbered.name)
     return EncodedText(form, codecs, ledger_entries=(LedgerEntry("", ()),))
 

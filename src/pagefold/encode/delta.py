@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from pagefold.encode.codecs.numbered import NumberedRun, RunHeader, header_of, sparsely_numbered, split
+from pagefold.encode.codecs.numbered import NumberedRun, RunHeader, header_of, remove_numbers, sparsely_numbered, split
 from pagefold.encode.own_lines import holds_own
 from pagefold.encode.reference_search import Reference, ReferenceSearch, worth
 from pagefold.frozen import frozen
@@ -26,6 +26,7 @@ _TITLE = re.compile(r"\[(R\d+(?:\.\d+)?)(?: (lines [^,\]]*))?(?:, changed since 
 _REFERENCE = re.compile(r"= lines? (\d+)(?:-(\d+))?(?: (?:is|are) lines? (\d+)(?:-(\d+))?)? of (.+)")
 _LIKE_TITLE = re.compile(r"\[(?:R[\d.]+|lines \d+-\d+)[^\]]*\]")  # what a reader could take for one
 _SIGN_BEGINNINGS = ("= line", "[R", "[lines ")
+_SIGNS = frozenset("=[")  # what references and titles begin with
 _TITLED = 8  # lines from which on a text without numbers gets a title
 _TITLED_CHARACTERS = 800  # or characters
 _MOST_CHANGES = 6  # places that a title names as changed
@@ -183,30 +184,28 @@ class _ReferenceReader:
         self._number = 1  # of the next line below the title
 
     def take(self, lines: list[str]) -> None:
-        literal: list[str] = []  # lines since the last title or reference
-        for line in lines:
-            number, run = self._number + len(literal), self._run
-            inside = run is not None and number <= run.last
+        start = 0  # of the lines since the last title or reference
+        for at in [at for at, line in enumerate(lines) if line[:1] in _SIGNS]:
+            line, run = lines[at], self._run
+            inside = run is not None and self._number + at - start <= run.last
             if line[:2] == "= " and self._title and (inside or run is None) and _REFERENCE.fullmatch(line):
-                self._show(literal)
-                literal = []
+                self._show(lines[start:at])
                 referred = self._referred(line)
                 self._add(referred)
                 self._literal += [None] * len(referred)
+                start = at + 1
             elif line[:2] == "[R" and not inside and (title := _TITLE.fullmatch(line)):
-                self._show(literal)
-                literal = []
+                self._show(lines[start:at])
                 self._begin(title)
-            elif inside and line.startswith(f"{number}\t"):
-                literal.append(line.partition("\t")[2])
-            else:
-                literal.append(line)
-        self._show(literal)
+                start = at + 1
+        self._show(lines[start:])
 
-    def _show(self, literal: list[str]) -> None:
-        if literal:
-            self._literal += literal
-            self._add(literal)
+    def _show(self, lines: list[str]) -> None:
+        if lines:
+            if self._run is not None:
+                remove_numbers(lines, self._number, self._run.last)
+            self._literal += lines
+            self._add(lines)
 
     def _begin(self, title: re.Match[str]) -> None:
         self._title, self._literal, self._number = title[1], [], 1

@@ -25,6 +25,7 @@ _REFERENCE = re.compile(
 )
 _ARROW_WIDTH = 6
 _DIGITS = frozenset("0123456789")
+_SIGNS = frozenset("[=")  # what titles and references begin with
 
 
 def read(form: str, shown: Shown) -> str:
@@ -37,51 +38,54 @@ def read(form: str, shown: Shown) -> str:
 
 
 class _Reader:
-    """Takes the lines of a form. `text` is what it stands for, `titles` the lines that it shows below each title."""
+    """Takes the lines of a form. `text` is what it stands for, `titles` are its titles."""
 
     def __init__(self, shown: Shown | None) -> None:
         self.text: list[str] = []
         self.titles: dict[str, dict[int, str]] = {}
         self._lines: dict[int, str] = {}
+        self._unread: list[tuple[dict[int, str], int, list[str]]] = []  # lines that nobody has asked for by number
         self._shown = shown
         self._number, self._last = 1, 0
         self._mark, self._width = "", 0  # how a number is written before its line; no mark for plain lines
         self._unchanged: tuple[dict[int, str], set[int]] | None = None
 
     def take(self, lines: list[str]) -> None:
-        literal: list[str] = []  # lines since the last title or reference
-        for line in lines:
+        start = 0  # of the lines since the last title or reference
+        for at in [at for at, line in enumerate(lines) if line[:1] in _SIGNS]:
+            line = lines[at]
             if line[:6] == "= line" and self.titles and (reference := _REFERENCE.fullmatch(line)):
-                self._show(literal)
-                literal = []
+                self._show(lines[start:at])
                 self._follow(reference)
-                continue
-            if line[:1] == "[" and len(line) > 2 and (not self._mark or self._number + len(literal) > self._last):
+                start = at + 1
+            elif line[:1] == "[" and len(line) > 2 and (not self._mark or self._number + at - start > self._last):
                 title = _TITLE.fullmatch(line)
                 if title is not None:
-                    self._show(literal)
-                    literal = []
+                    self._show(lines[start:at])
                     self._begin(title)
-                    continue
-            literal.append(line)
-        self._show(literal)
+                    start = at + 1
+        self._show(lines[start:])
 
-    def _show(self, literal: list[str]) -> None:
+    def _show(self, lines: list[str]) -> None:
         """Adds lines that the form shows; within a numbered run they may have their numbers before them."""
-        if not literal:
+        if not lines:
             return
         numbered = max(0, self._last - self._number + 1) if self._mark else 0
-        lines = list(literal)
-        for at, line in enumerate(literal[:numbered]):
-            if line[:1] not in _DIGITS:
-                continue
-            said, tab, rest = line.partition("\t")
+        for at in [at for at, line in enumerate(lines[:numbered]) if line[:1] in _DIGITS]:
+            said, tab, rest = lines[at].partition("\t")
             if tab and said.isascii() and said.isdigit():
                 if int(said) != self._number + at:
                     raise ValueError(f"line {self._number + at} is shown as line {said}")
                 lines[at] = rest
-        self._lines.update(enumerate(lines, self._number))
+        self._unread.append((self._lines, self._number, lines))
         self._add(lines)
+
+    def lines_of(self, title: str) -> dict[int, str]:
+        """Returns the lines that the form shows below a title so far, by number."""
+        for shown, number, lines in self._unread:
+            shown.update(enumerate(lines, number))
+        self._unread.clear()
+        return self.titles.get(title, {})
 
     def _begin(self, title: re.Match[str]) -> None:
         self._lines = {}
@@ -130,7 +134,7 @@ class _Reader:
 
     def _named(self, name: str) -> dict[int, str]:
         if name in self.titles:
-            return self.titles[name]
+            return self.lines_of(name)
         text = self._shown(name) if self._shown else None
         if text is None:
             raise ValueError(f"nothing is shown as {name}")
@@ -146,7 +150,7 @@ def literal_lines(text: str, name: str) -> dict[int, str]:
         return dict(enumerate(text.split("\n"), 1))
     reader = _Reader(None)
     reader.take(text.split("\n"))
-    return reader.titles.get(name, {})
+    return reader.lines_of(name)
 
 
 def _view_lines(text: str) -> dict[int, str]:

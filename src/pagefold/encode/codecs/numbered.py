@@ -24,6 +24,7 @@ _LEAST = 4  # lines of a run
 _LEAST_WITH_COLON = 10  # where the numbers may be those of search hits, which are quoted one by one
 _OURS = "[lines "
 _BEGINS = frozenset("0123456789 ")
+_DIGITS = frozenset("0123456789")
 _LINE = re.compile(r"( *)(\d{1,9})(→|\t|: |:|\|)")
 _NEXT = re.compile(rf"\n{_LINE.pattern}")  # a break is found far sooner than the start of a line
 _HEADER = re.compile(r"\[lines (\d{1,9})-(\d{1,9})(→|: |:|\||)(?: set (\d{1,3}) wide)?\]")
@@ -56,12 +57,7 @@ class NumberedRun:
 
     def sparse(self, start: int = 0, end: int | None = None) -> list[str]:
         """Returns the lines from `start` to `end` as they are shown: the first, and few others, with their numbers."""
-        lines, first = list(self.lines[start:end]), self.first + start
-        last = first + len(lines) - 1
-        tens = range(first + 10 - first % 10, min(last + 1, _FAR), 10)
-        for number in {first, *tens, *range(max(first + 1, _FAR), last + 1), *_doubtful(lines, first)}:
-            lines[number - first] = f"{number}\t{lines[number - first]}"
-        return lines
+        return sparsely_numbered(self.lines[start:end], self.first + start, fresh=True)
 
 
 @frozen
@@ -112,13 +108,21 @@ def header_of(line: str) -> RunHeader | None:
 def sparsely_numbered(lines: Sequence[str], first: int, *, fresh: bool) -> list[str]:
     """Returns lines that stand in a row from number `first` on, with the numbers that are kept: that of the first of a
     run (`fresh`), every tenth, all far into a file, and those of lines that could be misread without them."""
-    doubtful = set(_doubtful(lines, first))
-    return [
-        f"{number}\t{line}"
-        if (fresh and number == first) or number % 10 == 0 or number >= _FAR or number in doubtful
-        else line
-        for number, line in enumerate(lines, first)
-    ]
+    shown, end = list(lines), first + len(lines)
+    tens = range(first + -first % 10, min(end, _FAR), 10)
+    numbers = {*tens, *range(max(first, _FAR), end), *_doubtful(lines, first)}
+    if fresh:
+        numbers.add(first)
+    for number in numbers:
+        shown[number - first] = f"{number}\t{shown[number - first]}"
+    return shown
+
+
+def remove_numbers(lines: list[str], first: int, last: int) -> None:
+    """Removes the numbers that some lines of a run have, of which the first is number `first` and none is beyond
+    `last`."""
+    for at in [at for at, line in enumerate(lines[: max(0, last - first + 1)]) if line[:1] in _DIGITS]:
+        lines[at] = lines[at].removeprefix(f"{first + at}\t")
 
 
 def _doubtful(lines: Sequence[str], first: int) -> list[int]:
@@ -158,15 +162,14 @@ class NumberedCodec(Codec):
         text: list[str] = []
         at = 0
         while at < len(lines):
-            header = header_of(lines[at])
+            line = lines[at]
+            header = header_of(line) if line[:1] == "[" else None
             at += 1
             if header is None:
-                text.append(lines[at - 1])
+                text.append(line)
                 continue
             bare = lines[at : at + max(0, header.last - header.first + 1)]
-            for index, line in enumerate(bare):
-                if line[:1].isdigit() and line.startswith(f"{header.first + index}\t"):
-                    bare[index] = line.partition("\t")[2]
+            remove_numbers(bare, header.first, header.last)
             text += NumberedRun(header.first, header.width, header.mark, tuple(bare)).whole()
             at += len(bare)
         return "\n".join(text)
