@@ -257,6 +257,8 @@ def is_title(line: str) -> bool:
 def holds_signs(text: str) -> bool:
     """Whether a line of a text looks like a title, a header of numbered lines, a reference or a notice."""
     # Few texts do, and searching the whole text is faster than looking at each line.
+    if text[:1] not in _SIGNS and "\n[" not in text and "\n= line" not in text:
+        return False
     begins = any(text.startswith(sign) or f"\n{sign}" in text for sign in _SIGN_BEGINNINGS)
     return (begins and any(map(_is_sign, text.split("\n")))) or holds_own(text)
 

@@ -52,6 +52,8 @@ def looks_own(line: str) -> bool:
 def holds_own(text: str) -> bool:
     """Whether any line of a text begins as a notice of pagefold's does."""
     # Few texts do, and searching the whole text is faster than looking at each line.
+    if text[:1] != "[" and "\n[" not in text:
+        return False
     begins = _BEGINNING.match(text) or _NEXT.search(text)
     if not begins and _WROTE not in text and 'context_recall("pf-' not in text:
         return False

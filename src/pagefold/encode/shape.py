@@ -24,6 +24,9 @@ _TESTED = re.compile(
     r"|.*\b(?:PASSED|FAILED|XFAIL)\b *(?:\[ *\d+%\])?$|Ran \d+ tests? in |test \S+ \.\.\. (?:ok|FAILED)"
     r"|=== RUN |# (?:pass|fail) \d+"
 )
+_TEST_WORDS = ("PASS", "FAIL", "\nok", "--- ok", "ERRORS", "test session starts", "short test summary", "\nRan ", "\ntest ")
+_TEST_WORDS += ("=== RUN", "\n# pass ", "\n# fail ")  # one of them stands wherever _TESTED matches
+_LEVELS = ("INFO", "DEBUG", "TRACE", "WARN")
 HEADING = re.compile(r"(#{1,6}) \S")
 _PATH = re.compile(r"(?:[-dlrwxs.@+]{10,11} .*|(?:\.{0,2}/)?[\w.@+-]+(?:/[\w.@+ -]+)*/?)$")
 _CODE = re.compile(
@@ -75,9 +78,11 @@ def shape_of_lines(lines: Sequence[str]) -> TextShape:
     if any(map(_DIFF.match, sample)):
         return TextShape.DIFF
     tested = [*sample, *(line for line in lines[-20:] if line.strip())]
-    if _holds(_TESTED, tested, 1 if len(sample) < 12 else 3):
+    text = "\n".join(["", *tested])
+    # Patterns that try each place of a line are asked only where the text holds what they look for.
+    if any(map(text.__contains__, _TEST_WORDS)) and _holds(_TESTED, tested, 1 if len(sample) < 12 else 3):
         return TextShape.TESTS
-    if _holds(_STAMP, sample, least):
+    if text.count(":") // 2 + sum(map(text.count, _LEVELS)) >= least and _holds(_STAMP, sample, least):
         return TextShape.LOG
     if _holds(_HIT, sample, least):
         return TextShape.HITS

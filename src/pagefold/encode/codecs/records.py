@@ -14,6 +14,7 @@ they hold the separator. Lines around a table stay. Refuses texts without three 
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -66,20 +67,20 @@ class RecordsCodec(Codec):
     least_saving = 0.3
 
     def encode(self, text: str, inner: Inner) -> str | None:
-        if text.count(": ") < 2 * _LEAST:
+        if text.count(": ") < 2 * _LEAST or not _has_keys(text):
             return None
         lines = text.split("\n")
         prefixes = [found[0] if (found := _KEY.match(line)) else None for line in lines]
         shown = [_HEADER]
         at = 0
         while at < len(lines):
-            size, times = _run(lines, prefixes, at)
+            size, times = _run(lines, prefixes, at) if prefixes[at] is not None else (0, 0)
             if times >= _LEAST and not _begins_inside(lines, prefixes, at, size):
                 records = [lines[start : start + size] for start in range(at, at + size * times, size)]
                 layout = _layout(records, prefixes[at : at + size])
                 shown += [layout.head(times), *map(layout.row, records)]
                 at += size * times
-            elif _HEAD.fullmatch(lines[at]):
+            elif lines[at][:1] == "[" and _HEAD.fullmatch(lines[at]):
                 return None
             else:
                 shown.append(lines[at])
@@ -101,6 +102,12 @@ class RecordsCodec(Codec):
                 text += layout.lines(row)
             at += rows
         return "\n".join(text)
+
+
+def _has_keys(text: str) -> bool:
+    """Whether any key stands at the beginning of enough lines."""
+    beginnings = Counter([said[said.rfind("\n") + 1 :] for said in text.split(": ")[:-1]])
+    return any(times >= _LEAST and _KEY.fullmatch(f"{begins}: ") for begins, times in beginnings.items())
 
 
 def _run(lines: Sequence[str], prefixes: Sequence[str | None], at: int) -> tuple[int, int]:
