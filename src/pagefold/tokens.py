@@ -64,10 +64,23 @@ class Counter:
         # Python's own hash is seeded, so nobody can aim at it, and strings keep it. Any other costs half a count.
         key = len(text), hash(text)
         tokens = self._cached.get(key)
-        if tokens is None:
-            if len(self._cached) >= _CACHED:
-                self._cached.clear()
-            tokens = self._cached[key] = self._count(text)
+        return self._remember(key, self._count(text)) if tokens is None else tokens
+
+    def count_below(self, header: str, text: str, tokens: int) -> int:
+        """Counts a text below a header, where the text alone is that many tokens: it is not counted once more.
+
+        The header ends with a bracket and a line break. A token that begins with a mark such as the bracket takes in the
+        line breaks and slashes behind it and ends there, so the text has the same tokens below it as alone.
+        """
+        whole = header + text
+        if self.name not in _ENCODINGS or len(whole) > _LONG or text.startswith(("\n", "\r", "/")):
+            return self.count(whole)
+        return self._remember((len(whole), hash(whole)), self._count(header) + tokens)
+
+    def _remember(self, key: tuple[int, int], tokens: int) -> int:
+        if len(self._cached) >= _CACHED:
+            self._cached.clear()
+        self._cached[key] = tokens
         return tokens
 
 

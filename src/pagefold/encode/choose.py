@@ -15,7 +15,7 @@ and a form has to save more than the estimate may be wrong by.
 
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cache, lru_cache, partial
 
 from pagefold.encode import changed_rows, delta, literal_forms, literal_reader, near_ref, reference
@@ -92,12 +92,11 @@ def encode(
     `without` names codecs to leave out, `floor` is what lines have to be worth, in tokens, to be referred to. A text
     that is given a `title` is shown with it, unless it cannot be encoded at all. `source` is what was called for it.
     """
-    earlier, exact = ledger if ledger is not None else Ledger(), count or counter("o200k").count
+    earlier = ledger if ledger is not None else Ledger()
     if reason := why_unfit(text):
         return EncodedText(plain(text), reason=reason, ledger_entries=(LedgerEntry("", ()),))
     sampled = len(text) > SAMPLED_ABOVE
-    count = partial(estimate, exact) if sampled else exact
-    before = count(text)
+    tokens_of = _FormCounter(text, count)
     own = _own_form(text, without) if sampled else _cached_own_form(text, without)
     skipped = list(own.skipped)
     if has_too_many_lines(own.form):
@@ -107,23 +106,46 @@ def encode(
     else:
         made = _with_references(own, earlier, skipped, partial(delta.encode, source=source, floor=floor, title=title))
     if ledger is not None and not failed:
-        made = _as_hint(text, own.keys, earlier, count, made, without) or made
-    tokens = count(made.text) if made.text != text else before
+        made = _as_hint(text, own.keys, earlier, tokens_of.form, made, without) or made
+    before, tokens = tokens_of.before, tokens_of.form(made.text)
     titled = any(entry.label for entry in made.ledger_entries)
     most = before * (1 - ESTIMATE_ERROR) if sampled else before + (_TITLE_TOKENS if titled else 0)
     if made.text == text or tokens >= most:
-        whole = plain(text)
-        tokens = count(whole) if whole != text else before
-        made = EncodedText(whole, reason="as it is", ledger_entries=(LedgerEntry("", ()),))
-    ledger_entries = made.ledger_entries
-    ledger_entries = tuple(replace(entry, text=made.text) if entry.label else entry for entry in ledger_entries)
-    if not made.references and ledger_entries:
-        # The text is shown whole, so a hint for an equal or similar text may refer to it later.
-        first = ledger_entries[0]
-        ledger_entries = (replace(first, whole=text, like=own.keys), *ledger_entries[1:])
+        made = EncodedText(plain(text), reason="as it is", ledger_entries=(LedgerEntry("", ()),))
+        tokens = tokens_of.form(made.text)
     estimated = "tokens estimated" if sampled else "long words estimated" if estimates_words(text) else ""
     reason = "; ".join(filter(None, (made.reason, estimated)))
-    return EncodedText(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, ledger_entries)
+    entries = _as_shown(made, text, own.keys)
+    return EncodedText(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, entries)
+
+
+class _FormCounter:
+    """Counts the tokens of a text, once, and of its forms; those of a large text are estimated."""
+
+    def __init__(self, text: str, count: Callable[[str], int] | None) -> None:
+        self._text, self._given = text, count
+        self._count = count or counter("o200k").count
+        self.before = estimate(self._count, text)
+
+    def form(self, form: str) -> int:
+        if form == self._text:
+            return self.before
+        header = form.removesuffix(self._text)
+        if header != form and header.endswith("]\n") and self._given is None and len(self._text) <= SAMPLED_ABOVE:
+            return counter("o200k").count_below(header, self._text, self.before)
+        return estimate(self._count, form) if len(self._text) > SAMPLED_ABOVE else self._count(form)
+
+
+def _as_shown(made: EncodedText, text: str, keys: Hashable) -> tuple[LedgerEntry, ...]:
+    """Returns what the ledger is to know of a form: the form itself, where it has a title, and the text, where the form
+    shows it whole, so that a hint for an equal or similar text may refer to it later."""
+    entries = list[LedgerEntry]()
+    for entry in made.ledger_entries:
+        is_whole = not made.references and not entries
+        whole, like = (text, keys) if is_whole else (entry.whole, entry.like)
+        form = made.text if entry.label else entry.text
+        entries.append(LedgerEntry(entry.label, entry.lines, entry.first, whole, like, entry.source, form))
+    return tuple(entries)
 
 
 def decode(form: str, ledger: Ledger | None = None) -> str:
