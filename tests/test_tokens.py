@@ -33,6 +33,17 @@ def test_a_long_text_is_counted_the_same_from_the_cache() -> None:
     assert fresh.count(text) == fresh.count(text) == _second_opinion.count(text)
 
 
+@given(
+    st.text(max_size=400) | st.text("/\n\r[] a.1\u0301", max_size=20), st.sampled_from(["o200k", "cl100k", "claude-5"])
+)
+@settings(deadline=None, max_examples=300)
+def test_a_text_below_a_header_is_counted_as_they_are_together(text: str, name: str) -> None:
+    counter = tokens.counter(name)
+    for below in (text, f"{text} and more words\n" * 40):
+        for header in ("[R12]\n", "[R3 lines 1-9]\n[as it is]\n"):
+            assert counter.count_below(header, below, counter.count(below)) == counter._count(header + below)
+
+
 def test_the_cache_is_bounded() -> None:
     counter = tokens.Counter("x", len, exact=True, label="")
     for number in range(tokens._CACHED + 10):

@@ -69,8 +69,8 @@ class Counter:
     def count_below(self, header: str, text: str, tokens: int) -> int:
         """Counts a text below a header, where the text alone is that many tokens: it is not counted once more.
 
-        The header ends with a bracket and a line break. A token that begins with a mark such as the bracket takes in the
-        line breaks and slashes behind it and ends there, so the text has the same tokens below it as alone.
+        The header ends with a bracket and a line break. A token with a mark such as a bracket takes in the line breaks
+        and slashes behind it and ends there, so the text has the same tokens below it as alone.
         """
         whole = header + text
         if self.name not in _ENCODINGS or len(whole) > _LONG or text.startswith(("\n", "\r", "/")):

@@ -299,7 +299,6 @@ def after(*texts: str) -> Ledger:
     ledger = Ledger()
     for number, text in enumerate(texts):
         against = delta.encode(text, ledger, f"Read {number}")
-        assert against is not None
         for entry in against.ledger_entries:
             ledger = ledger.with_text(entry)
     return ledger
@@ -315,7 +314,6 @@ def test_a_file_read_again_after_an_edit_says_only_what_changed() -> None:
 
     against = delta.encode("\n".join(f"{number}\t{line}" for number, line in enumerate(edited, 1)), ledger, "Read 0")
 
-    assert against is not None
     assert against.text == (
         "[R2 lines 1-41, changed since R1: line 21]\n= lines 1-19 of R1\n"
         f"20\t{BODY[19]}\na line that is new\n{BODY[20]}\n= lines 23-41 are lines 22-40 of R1"
@@ -328,14 +326,12 @@ def test_a_part_of_a_file_is_said_by_the_whole() -> None:
 
     against = delta.encode(part, ledger, "Read")
 
-    assert against is not None
     assert against.text == "[R2 lines 11-30]\n= lines 11-30 of R1"
 
 
 def test_lines_that_stand_above_in_the_same_text_are_said_once() -> None:
     against = delta.encode("\n".join([*BODY[:8], "---", *BODY[:8]]), Ledger(), "Bash")
 
-    assert against is not None
     assert against.text == "\n".join(["[R1]", *BODY[:8], "---", BODY[0], "= lines 11-17 are lines 2-8 of R1"])
 
 
@@ -345,7 +341,6 @@ def test_a_line_that_was_itself_a_reference_is_not_referred_to() -> None:
 
     again = delta.encode(whole, ledger, "Bash")
 
-    assert again is not None
     assert again.text == "[R3]\n= lines 1-40 of R1"
 
 
@@ -368,7 +363,6 @@ def test_lines_at_the_ends_of_a_reference_stay_where_an_edit_may_need_them(above
     text = "\n".join(LEVELS)
     referring = delta.encode(f"{above}\n{text}\n}} // the end", after(text), "Bash")
 
-    assert referring is not None
     assert [line for line in referring.text.split("\n") if line.startswith("= ")] == [shown]
 
 
@@ -380,8 +374,6 @@ def test_what_another_history_saw_is_not_referred_to() -> None:
     seen = delta.encode("\n".join(BODY[10:]), theirs, "Bash")
     unseen = delta.encode("\n".join(BODY[10:]), ours, "Bash")
 
-    assert seen is not None
-    assert unseen is not None
     assert (seen.references, unseen.references) == (1, 0)
 
 
@@ -405,9 +397,9 @@ def test_references_come_back_under_the_ledger_they_were_made_with(texts: list[l
             if style
             else "\n".join(lines)
         )
-        against = delta.encode(text, ledger, "Read")
-        if against is None:
+        if delta.holds_signs(text):
             continue
+        against = delta.encode(text, ledger, "Read")
         assert numbered.decode(delta.decode(against.text, ledger), str) == text
         for entry in against.ledger_entries:
             ledger = ledger.with_text(entry)

@@ -28,7 +28,7 @@ from pagefold.encode.codecs.numbered import NumberedCodec
 from pagefold.encode.large_texts import (
     ESTIMATE_ERROR,
     SAMPLED_ABOVE,
-    estimate,
+    FormCounter,
     has_too_many_lines,
     sample,
     why_unfit,
@@ -96,7 +96,7 @@ def encode(
     if reason := why_unfit(text):
         return EncodedText(plain(text), reason=reason, ledger_entries=(LedgerEntry("", ()),))
     sampled = len(text) > SAMPLED_ABOVE
-    tokens_of = _FormCounter(text, count)
+    tokens_of = FormCounter(text, count)
     own = _own_form(text, without) if sampled else _cached_own_form(text, without)
     skipped = list(own.skipped)
     if has_too_many_lines(own.form):
@@ -111,29 +111,13 @@ def encode(
     titled = any(entry.label for entry in made.ledger_entries)
     most = before * (1 - ESTIMATE_ERROR) if sampled else before + (_TITLE_TOKENS if titled else 0)
     if made.text == text or tokens >= most:
-        made = EncodedText(plain(text), reason="as it is", ledger_entries=(LedgerEntry("", ()),))
+        whole = plain(text) if own.codecs else own.form
+        made = EncodedText(whole, reason="as it is", ledger_entries=(LedgerEntry("", ()),))
         tokens = tokens_of.form(made.text)
     estimated = "tokens estimated" if sampled else "long words estimated" if estimates_words(text) else ""
     reason = "; ".join(filter(None, (made.reason, estimated)))
     entries = _as_shown(made, text, own.keys)
     return EncodedText(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, entries)
-
-
-class _FormCounter:
-    """Counts the tokens of a text, once, and of its forms; those of a large text are estimated."""
-
-    def __init__(self, text: str, count: Callable[[str], int] | None) -> None:
-        self._text, self._given = text, count
-        self._count = count or counter("o200k").count
-        self.before = estimate(self._count, text)
-
-    def form(self, form: str) -> int:
-        if form == self._text:
-            return self.before
-        header = form.removesuffix(self._text)
-        if header != form and header.endswith("]\n") and self._given is None and len(self._text) <= SAMPLED_ABOVE:
-            return counter("o200k").count_below(header, self._text, self.before)
-        return estimate(self._count, form) if len(self._text) > SAMPLED_ABOVE else self._count(form)
 
 
 def _as_shown(made: EncodedText, text: str, keys: Hashable) -> tuple[LedgerEntry, ...]:
@@ -202,25 +186,29 @@ def candidates(text: str, count: Callable[[str], int] | None = None) -> list[tup
 @frozen
 class _OwnForm:
     """The form of a text without references. `sparse` is it with fewer line numbers, which the decoder restores and the
-    literal reader has not seen yet; `keys` are an object's."""
+    literal reader has not seen yet; `signs` is whether a line looks like delta's, `keys` are an object's."""
 
     form: str
     codecs: tuple[str, ...]
     skipped: tuple[str, ...]
     sparse: str | None
+    signs: bool
     keys: Hashable
 
 
 def _own_form(text: str, without: frozenset[str]) -> _OwnForm:
     skipped: list[str] = []
     form, codecs = self_contained(text, skipped, *_chains(without))
-    if not codecs or delta.holds_signs(form):
-        form, codecs = plain(text), ()  # a form in which a line looks like a header could be misread
+    signs = delta.holds_signs(form)
+    if codecs and signs:
+        form, codecs, signs = text, (), delta.holds_signs(text)  # a line that looks like a header could be misread
+    if not codecs:
+        form = _plain(text, signs=signs)
     # All below the mark PLAIN is the text itself, so nothing there is left out.
     keeps_numbers = _numbered.name in without or "hits" in codecs or has_too_many_lines(form) or _is_plain(form)
     numbers = None if keeps_numbers else _numbered.encode(form, str)
     sparse = numbers if numbers and _passes(lambda: _numbered.decode(numbers, str) == form) else None
-    return _OwnForm(form, codecs, tuple(skipped), sparse, _keys_of(text))
+    return _OwnForm(form, codecs, tuple(skipped), sparse, signs, _keys_of(text))
 
 
 def _is_plain(form: str) -> bool:
@@ -324,27 +312,28 @@ def _without_references(own: _OwnForm, *, numbered: bool = True) -> EncodedText:
 
 
 def _with_references(
-    own: _OwnForm, ledger: Ledger, skipped: list[str], refer: Callable[..., delta.ReferencedText | None]
+    own: _OwnForm, ledger: Ledger, skipped: list[str], refer: Callable[..., delta.ReferencedText]
 ) -> EncodedText:
     """Returns the form with references to lines shown earlier, or without any if decoding does not restore it."""
     numbered = own.sparse is not None
     is_data = not _DATA_CODECS.isdisjoint(own.codecs) or (
         "mcp-text" in own.codecs and _DATA.match(own.form) is not None
     )
+    if own.signs:
+        return _without_references(own, numbered=False)
     referring = refer(own.form, ledger, numbered=numbered, data=is_data)
-    if referring is not None:
-        if _passes(
-            lambda: (
-                delta.decode(referring.text, ledger) == (own.sparse if numbered else own.form)
-                and literal_reader.read(referring.text, ledger.shown) == own.form
-            )
-        ):
-            names = (*own.codecs, *((_numbered.name,) if numbered else ()))
-            names += ("delta",) if referring.references else ()
-            return EncodedText(
-                referring.text, names, references=referring.references, ledger_entries=referring.ledger_entries
-            )
-        skipped.append("delta")
+    if _passes(
+        lambda: (
+            delta.decode(referring.text, ledger) == (own.sparse if numbered else own.form)
+            and literal_reader.read(referring.text, ledger.shown) == own.form
+        )
+    ):
+        names = (*own.codecs, *((_numbered.name,) if numbered else ()))
+        names += ("delta",) if referring.references else ()
+        return EncodedText(
+            referring.text, names, references=referring.references, ledger_entries=referring.ledger_entries
+        )
+    skipped.append("delta")
     return _without_references(own, numbered=False)
 
 
@@ -387,7 +376,11 @@ def _keys_of(text: str) -> Hashable:
 
 def plain(text: str) -> str:
     """Returns the text itself, prefixed with PLAIN if it would be read as a form or holds a line like pagefold's."""
-    return f"{PLAIN}\n{text}" if _is_hint(text) or delta.holds_signs(text) else _marked(text)
+    return _plain(text, signs=delta.holds_signs(text))
+
+
+def _plain(text: str, *, signs: bool) -> str:
+    return f"{PLAIN}\n{text}" if signs or _is_hint(text) else _marked(text)
 
 
 def _marked(text: str) -> str:

@@ -50,8 +50,8 @@ def encode(
     floor: int = FLOOR,
     title: str = "",
     data: bool = False,
-) -> ReferencedText | None:
-    """Replaces lines that the request has already shown with references. None where a line looks like a reference.
+) -> ReferencedText:
+    """Replaces lines that the request has already shown with references, in a text that holds no signs.
 
     With `numbered`, lines of numbered runs are compared without their numbers. Lines worth less than `floor` tokens are
     written again. Only a text of the same `source` (the file that was read) has "changed since". A text
@@ -59,8 +59,6 @@ def encode(
     edits it, and its lines are no outcomes.
     """
     parts = _parts(text, numbered)
-    if any(part.run is None and holds_signs("\n".join(part.lines)) for part in parts):
-        return None
     label = title or ledger.next_title
     shown, entries = list[str](), list[LedgerEntry]()
     references, runs = 0, 0

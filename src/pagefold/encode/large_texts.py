@@ -1,7 +1,9 @@
 """Texts so large that encoding or counting all of them takes longer than it is worth: which those are, what is tried on
-a part of them, and how their tokens are estimated."""
+a part of them, and how their tokens and those of their forms are counted or estimated."""
 
 from collections.abc import Callable
+
+from pagefold.tokens import counter
 
 _MOST_CHARACTERS = 1_000_000
 _MOST_LINES = 60_000
@@ -50,6 +52,23 @@ def estimate(count: Callable[[str], int], text: str) -> int:
         return count(text)
     slices = "\n".join(text[at : at + _SLICE] for at in range(0, len(text), _SLICE * _EVERY))
     return round(count(slices) * len(text) / len(slices))
+
+
+class FormCounter:
+    """Counts the tokens of a text, once, and of its forms; those of a large text are estimated."""
+
+    def __init__(self, text: str, count: Callable[[str], int] | None) -> None:
+        self._text, self._given = text, count
+        self._count = count or counter("o200k").count
+        self.before = estimate(self._count, text)
+
+    def form(self, form: str) -> int:
+        if form == self._text:
+            return self.before
+        header = form.removesuffix(self._text)
+        if header != form and header.endswith("]\n") and self._given is None and len(self._text) <= SAMPLED_ABOVE:
+            return counter("o200k").count_below(header, self._text, self.before)
+        return estimate(self._count, form) if len(self._text) > SAMPLED_ABOVE else self._count(form)
 
 
 def sample(text: str) -> str:

@@ -45,19 +45,28 @@ class ReferenceSearch:
         self.literal: list[str | None] = []
         self._lines, self._this, self._plain, self._data = lines, this, plain, data
         self._ledger, self._floor = ledger, floor
+        self._least = floor * (_DATA_COST if data else 1)  # tokens that are worth a reference
         self._places_left = _PLACES
         self._shape: TextShape | None = None  # found when it is needed
         self._free = 0  # no line tells an outcome from the one that was last asked about up to this one
-        self._held = ledger.held(lines)
-        self._repeated = _repeated(lines)
+        self._held, self._repeated = ledger.held(lines), self._lines_again()
         self._first_of: dict[str, int] = {}  # where a repeated line first stands literally in this part
         # Headers of other codecs and empty lines at the top are no part of what was said.
         heads = (at for at, line in enumerate(lines) if line.strip() and (line[:1] != "[" or line[-1:] != "]"))
         self._top = next(heads, 0)
         self._find()
 
+    def _lines_again(self) -> Set[str]:
+        """Returns the lines that stand more than once, where they can be worth a reference; none that begins no run."""
+        lines, different = self._lines, set(self._lines)
+        again = len(lines) - len(different)
+        characters = sum(map(len, lines)) - sum(map(len, different)) if again else 0
+        if not again or _tokens(characters, again, numbered=not self._plain) < self._least:
+            return frozenset()
+        return {line for line, times in Counter(lines).items() if times > 1 and len(line.strip()) >= _LEAST_SIGNS}
+
     def _find(self) -> None:
-        lines, known = self._lines, self._held | self._repeated
+        lines, known = self._lines, self._held | self._repeated if self._repeated else self._held
         bounded = len(lines) * MOST_PLACES > _PLACES  # then each line that is compared counts, worth it or not
         end = last = 0  # of the lines around this one that may all be shown elsewhere, and of those worth a reference
         for at in [at for at, line in enumerate(lines) if line in known] if known else ():
@@ -90,10 +99,10 @@ class ReferenceSearch:
         lines, end = self._lines, start + 1
         while end < len(lines) and (lines[end] in known or len(lines[end].strip()) < _LEAST_SIGNS):
             end += 1
-        floor, characters = self._floor * (_DATA_COST if self._data else 1), 0
+        characters = 0
         for at in range(end - 1, start - 1, -1):
             characters += len(lines[at])
-            if _tokens(characters, end - at, numbered=not self._plain) >= floor:
+            if _tokens(characters, end - at, numbered=not self._plain) >= self._least:
                 return at, end
         return -1, end
 
@@ -172,10 +181,3 @@ def worth(lines: Sequence[str], *, numbered: bool) -> float:
 
 def _tokens(characters: int, lines: int, *, numbered: bool) -> float:
     return characters / 3.7 + lines * (0.8 if numbered else 0.5)
-
-
-def _repeated(lines: Sequence[str]) -> Set[str]:
-    """Returns the lines that stand more than once, without those that begin no run."""
-    if len(set(lines)) == len(lines):
-        return frozenset()
-    return {line for line, times in Counter(lines).items() if times > 1 and len(line.strip()) >= _LEAST_SIGNS}

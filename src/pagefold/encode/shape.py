@@ -24,8 +24,10 @@ _TESTED = re.compile(
     r"|.*\b(?:PASSED|FAILED|XFAIL)\b *(?:\[ *\d+%\])?$|Ran \d+ tests? in |test \S+ \.\.\. (?:ok|FAILED)"
     r"|=== RUN |# (?:pass|fail) \d+"
 )
-_TEST_WORDS = ("PASS", "FAIL", "\nok", "--- ok", "ERRORS", "test session starts", "short test summary", "\nRan ", "\ntest ")
-_TEST_WORDS += ("=== RUN", "\n# pass ", "\n# fail ")  # one of them stands wherever _TESTED matches
+_TEST_WORDS = (
+    *("PASS", "FAIL", "\nok", "--- ok", "ERRORS", "test session starts", "short test summary"),
+    *("\nRan ", "\ntest ", "=== RUN", "\n# pass ", "\n# fail "),
+)  # one of them stands wherever _TESTED matches
 _LEVELS = ("INFO", "DEBUG", "TRACE", "WARN")
 HEADING = re.compile(r"(#{1,6}) \S")
 _PATH = re.compile(r"(?:[-dlrwxs.@+]{10,11} .*|(?:\.{0,2}/)?[\w.@+-]+(?:/[\w.@+ -]+)*/?)$")
