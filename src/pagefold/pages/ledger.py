@@ -117,11 +117,32 @@ class Ledger:
                 log.entries.append(entry)
         if not is_newest:
             # Another history has gone on from here, so this one needs entries of its own.
-            log = _Log([*self._log.entries[: self._length], entry])
-            for index, earlier in enumerate(log.entries[: self._length]):
-                _index(log, earlier, index)
+            log = _copied(log, self._length)
+            log.entries.append(entry)
         _index(log, entry, self._length)
         return Ledger(log, self._length + 1)
+
+
+def _copied(log: _Log, length: int) -> _Log:
+    """Returns the first entries of a log, and where their lines are, in a log of its own."""
+    end = length << _LINE_BITS
+    # Another history may add to these dicts meanwhile; copying one is a single step, going through it is not.
+    return _Log(
+        log.entries[:length],
+        {line: place for line, place in log.first.copy().items() if place < end},
+        {
+            line: before
+            for line, places in log.again.copy().items()
+            if (before := [place for place in places.copy() if place < end])
+        },
+        {label: index for label, index in log.labels.copy().items() if index < length},
+        {whole: index for whole, index in log.wholes.copy().items() if index < length},
+        {
+            like: before
+            for like, texts in log.likes.copy().items()
+            if (before := [index for index in texts.copy() if index < length])
+        },
+    )
 
 
 def _index(log: _Log, entry: LedgerEntry, index: int) -> None:
@@ -137,7 +158,9 @@ def _index(log: _Log, entry: LedgerEntry, index: int) -> None:
     for place, line in enumerate(entry.lines, index << _LINE_BITS):
         if line is None:
             continue
-        if line in first:
-            again.setdefault(line, []).append(place)
+        if line in again:
+            again[line].append(place)
+        elif line in first:
+            again[line] = [place]
         elif len(line.strip()) >= _LEAST:
             first[line] = place
