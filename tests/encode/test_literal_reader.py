@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode import encode
+from pagefold.encode.literal_json import written
 from pagefold.encode.literal_reader import read
 from pagefold.pages.ledger import Ledger
 
@@ -130,3 +131,28 @@ def test_json_that_a_command_broke_off_is_read_up_to_its_last_line_break() -> No
 
     assert made.codecs == ("returncode", "json")
     assert not made.skipped
+
+
+@pytest.mark.parametrize(
+    ("form", "value"),
+    [
+        ('{a:one word,b:"quo,ted",c:1,\nd:[x,2,]}', None),
+        (
+            '{a:one word,b:"quo,ted",c:1,\nd:[x,2]}',
+            (("a", "one word"), ("b", "quo,ted"), ("c", ("1",)), ("d", ["x", ("2",)])),
+        ),
+        ("#1\n#1 2 rows: id=1..,a.b\nx\n", [(("id", ("1",)), ("a", (("b", "x"),))), (("id", ("2",)),)]),
+        ("$a=https://\n[$ax,&1{k:v},*1]", ["https://x", (("k", "v"),), (("k", "v"),)]),
+        ("[a}b]", None),
+        ("[&1{k:v},*1x]", None),
+        ("#1\n#1 1 rows: a\n*1x", None),
+        ("{a:1", None),
+        ("{a:}", None),
+    ],
+)
+def test_the_notation_is_read_word_by_word_and_nothing_else_is(form: str, value: object) -> None:
+    if value is not None:
+        assert written(form) == value
+        return
+    with pytest.raises((ValueError, LookupError)):
+        written(form)

@@ -15,6 +15,11 @@ _NAME = re.compile(r"\$([a-z])=(.*)")
 _TABLE = re.compile(r"#(\d+) (\d+) (rows|lists):(?: (.*))?")
 _WORD = re.compile(r'[^,{}\[\]"\n]*')
 _KEY = re.compile(r"[\w@/-]+", re.ASCII)
+# A member whose value is a word, or a string without escapes, with the sign behind it.
+_WHOLE_MEMBER = re.compile(r'([\w@/-]+):(?:"([^"\\]*)"|([^$&*#,{}\[\]"\n][^,{}\[\]"\n]*))(?:(,)\n*|\})', re.ASCII)
+_INNER = re.compile(r'["{}\[\n]')
+_BRACKETS = re.compile(r'["{}\[\]]')
+_MARKED = frozenset("$&*#")
 _MARK = re.compile(r"([&*#])(\d+)")
 _SIGNS = frozenset("&*#")
 _NUMERIC = frozenset("-0123456789NI")
@@ -144,17 +149,32 @@ class _NotationText:
 
     def _members(self, text: str, at: int) -> tuple[Any, int]:
         members: list[tuple[str, Any]] = []
-        while text[at : at + 1] != "}":
-            at = self._after_comma(text, at) if members else at
+        if text[at : at + 1] == "}":
+            return (), at + 1
+        while True:
+            while member := _WHOLE_MEMBER.match(text, at):
+                key, string, word, comma = member.groups()
+                members.append((key, _said(word) if string is None else string))
+                at = member.end()
+                if comma is None:
+                    return tuple(members), at
             key, at = self._key(text, at)
             if text[at : at + 1] != ":":
                 raise ValueError(f"no colon behind {key!r}")
             value, at = self._value(text, at + 1)
             members.append((key, value))
-        return tuple(members), at + 1
+            if text[at : at + 1] == "}":
+                return tuple(members), at + 1
+            at = self._after_comma(text, at)
 
     def _items(self, text: str, at: int) -> tuple[list[Any], int]:
         items: list[Any] = []
+        end = text.find("]", at)
+        if at < end and _INNER.search(text, at, end) is None:
+            items = [self._bare_cell(item) for item in text[at:end].split(",")]
+            if _NOTHING in items:
+                raise ValueError(f"no value in {text[at:end]!r}")
+            return items, end + 1
         while text[at : at + 1] != "]":
             at = self._after_comma(text, at) if items else at
             value, at = self._value(text, at)
@@ -221,6 +241,8 @@ class _NotationText:
         return _as_members(root)
 
     def _cells(self, row: str) -> list[Any]:
+        if _BRACKETS.search(row) is None:
+            return [self._bare_cell(cell) for cell in row.split(",")]
         cells: list[Any] = []
         at = 0
         while True:
@@ -231,6 +253,17 @@ class _NotationText:
             if at == len(row):
                 return cells
             at = self._after_comma(row, at)
+
+    def _bare_cell(self, cell: str) -> Any:
+        """Returns the value of a cell without quotes and brackets."""
+        if not cell:
+            return _NOTHING
+        if cell[0] not in _MARKED:
+            return _said(cell)
+        value, end = self._value(cell, 0)
+        if end < len(cell):
+            raise ValueError(f"no comma at {cell[end : end + 40]!r}")
+        return value
 
 
 def _said(word: str) -> Any:
