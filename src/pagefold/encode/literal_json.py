@@ -260,6 +260,8 @@ class _NotationText:
             return _NOTHING
         if cell[0] not in _MARKED:
             return _said(cell)
+        if cell[0] == "$":
+            return self._names[cell[1]] + cell[2:]
         value, end = self._value(cell, 0)
         if end < len(cell):
             raise ValueError(f"no comma at {cell[end : end + 40]!r}")

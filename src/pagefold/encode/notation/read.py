@@ -244,6 +244,8 @@ class _NotationReader:
             return ABSENT
         if cell[0] not in _MARKS:
             return word(cell)
+        if cell[0] == "$":
+            return self.names[cell[1]] + cell[2:]
         value, at = self._value(cell, 0)
         if at != len(cell):
             raise ValueError(f"expected a comma at {cell[at : at + 20]!r}")
