@@ -31,7 +31,7 @@ from pagefold.wire.message import Message, Role, user_text
 TAIL_TURNS = 3
 _TAIL_SHARE = 0.15
 _LEAST_SHARE = 0.15
-FRONT_SHARE = 0.42  # of the room that the last exchanges leave, for the front: the next fold should not come at once
+FRONT_SHARE = 0.5  # of the room that the last exchanges leave, for the front: the next fold should not come at once
 _FREE = 6_500  # tokens that a fold leaves free at least, where the window is small: some turns have to fit
 _FIRST_ASK = 0.35  # of the room, at most, for the user's first words as they came
 _TIGHTER = 0.8

@@ -20,7 +20,7 @@ from pagefold.errors import WireError
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_object, as_string
 
-VERSION = 8
+VERSION = 9
 _DERIVED = frozenset((VERSION,))
 
 LOST = "how this history began is not known"

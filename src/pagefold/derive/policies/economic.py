@@ -43,6 +43,7 @@ _WORTH = 0.85  # a fold on a cold cache leaves at most this share
 _GROWN = 1.1
 _ADMITTED = 0.25  # of what has arrived, what has to find room beside what stands
 _BOUGHT = 0.85  # of what stands: a fold that leaves more has bought nothing
+_BELOW_TIER = 0.85  # of the length from which every token is dearer
 _BEHIND = 8  # messages that may wait to be read for the next fold
 _READ = 64  # messages that are read for it in one turn, where many wait
 _STAKE = 0.08  # of what a session has cost: so much more than without folds a fold may make it cost
@@ -223,9 +224,10 @@ class Economic(folding.Folding):
         return self.prices.cost(state.settled, state.tokens - state.settled) >= self.prices.cost(0, left)
 
     def _below_tier(self, state: State, usable: int) -> int:
-        """What a fold has to fit in: less than the length from which every token is dearer, where there is room."""
+        """What a fold has to fit in: less than the length from which every token is dearer, where there is room; well
+        below it, because the requests that come near it are the dear ones."""
         tier = self.prices.at(state.tokens).over
-        below = folding.usable_of(tier, counter(self.tokens)) if tier else usable
+        below = int(_BELOW_TIER * folding.usable_of(tier, counter(self.tokens))) if tier else usable
         return below if 2 * state.head < below < usable else usable
 
     def _pays(self, state: State, made: Folded, *, at_once: bool) -> bool:

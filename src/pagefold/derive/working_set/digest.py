@@ -39,7 +39,7 @@ _APPROVED = 0.3  # of the rest, for the plan that the user approved
 _DONE_MOST = 400  # exchanges, the newest, of which one may have a line of its own: there is no room for more
 _COPIES, _PATHS = 2, 12  # working copies of git, and paths of each that are not committed
 _FILES_MOST = 16_000  # tokens of file text: beyond, it is rarely needed
-_FILE_RATE = 0.3  # of the price of a token: text that an edit needs is worth more than a name
+_FILE_RATE = 0.7  # of the price of a token: text that an edit needs is worth more than a name
 
 
 @frozen
