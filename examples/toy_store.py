@@ -18,7 +18,7 @@ from pagefold.pages.scope import THIS_USER, StoreScope
 from pagefold.pages.store import NotesAsPages, Outbox, PageStore
 
 _CHANGES = {
-    "pages": ("put", "hold", "release", "collect"),
+    "pages": ("put", "put_held", "hold", "release", "collect"),
     "outbox": ("adopt", "enqueue", "mark_sent", "mark_tried", "note_in_sink"),
 }
 

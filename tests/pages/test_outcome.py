@@ -264,6 +264,17 @@ def test_what_the_user_said_with_a_refusal_is_kept() -> None:
             "== [stdin] FAIL\nL: 1 | P: 1 | PRS | Found unparsable section",
             "errors in its output: == [stdin] FAIL",
         ),
+        (
+            "corepack pnpm run test 2>&1 | tail",
+            "[ERR_PNPM_UNSUPPORTED_ENGINE] Unsupported environment\n\nExpected version: >=24",
+            "errors in its output: [ERR_PNPM_UNSUPPORTED_ENGINE] Unsupported environment",
+        ),
+        (
+            "pytest -k semicolon | tail -1",
+            "===== 3 deselected in 0.05s =====",
+            "errors in its output: ===== 3 deselected in 0.05s =====",
+        ),
+        ("pytest -k mill | tail -1", "===== 2 passed, 3 deselected in 0.05s =====", "ok"),
         ("python -m unittest | tail", "test_mill (a.T) ... FAIL\n", "errors in its output: test_mill (a.T) ... FAIL"),
         ("go test ./... -run='^$' | head", "ok  \tmill/a\t1.5s [no tests to run]\n?   \tmill/b\t[no test files]", "ok"),
         (

@@ -60,7 +60,8 @@ _UNFINISHED = re.compile(
     r"|\s*<retrieval_status>(?P<waiting>timeout|not_ready)"
 )
 _PRINTED = re.compile(
-    r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |npm ERR!|make(?:\[\d+\])?: \*\*\*|E   )"
+    r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |npm (?:ERR!|error )|make(?:\[\d+\])?: \*\*\*|E   )"
+    r"|^(?:\[ERR_[A-Z_]+\]| ?ERR_[A-Z_]+ ) "
     r"|(?:^|[ \t])Traceback \(most recent|^[ \t]{1,4}Error: \S|[Ff]ailed with return code [1-9]"
     r"|^(?:error|ERROR|Error)(?:\[\w+\])?[: ]|\b[Tt]ask failed\b|\[build failed\]|: (?:fatal )?error(?: [A-Z]+\d+)?: "
     r"|No module named |: command not found|: not found$|^\w*(?:Error|Exception): "
@@ -71,7 +72,7 @@ _PRINTED = re.compile(
     r"|^[^\s:]+\.\w+:\d+:\d+: \S",  # what compilers and linters find
     re.MULTILINE,
 )
-_NO_TESTS = re.compile(r"^(?!ok\s)[^\n]*\bno tests (?:ran|to run)\b", re.MULTILINE)
+_NO_TESTS = re.compile(r"^(?!ok\s)[^\n]*\bno tests (?:ran|to run)\b|^=+ \d+ deselected in [^\n]*", re.MULTILINE)
 _TESTED = re.compile(r"^(?:--- PASS|=== RUN)|^ok\s+\S+\s+[^\n\[]+$|\b[1-9]\d* passed\b", re.MULTILINE)
 _COMPLAINS = re.compile(
     r"^(?:\S*/)?(?P<name>awk|bash|cat|chmod|cp|diff|find|grep|head|ls|mkdir|mv|rg|rm|sed|sh|sort|stat|tail|touch|wc|zsh"

@@ -38,6 +38,14 @@ def test_a_name_that_was_replaced_is_not_listed() -> None:
     assert listed(text, "mill_wheel") == [(CERTAIN, [(12, "mill_wheel")])]
 
 
+def test_a_title_speaks_of_numbers_only_where_some_are_known() -> None:
+    text = FileText().shown(None, LINES, 0)
+    both = text.shown(40, ["def weigh_sacks():", "    return 1"], 1)
+
+    assert listed(text, "grind_flour") == [("names in file mill.py as it is now", [(None, "grind_flour")])]
+    assert listed(both, "grind_flour", "weigh_sacks")[0][0] == f"{CERTAIN} where that is certain"
+
+
 def test_names_in_doubt_stand_apart_and_without_numbers() -> None:
     text = FileText().shown(10, LINES, 0).doubted("git stash", 1).shown(13, LINES[3:], 2)
 

@@ -65,11 +65,11 @@ NAMED = {
         NO_ROOM,
         [f"changed, then perhaps again by `black .`: {A}"],
     ),
-    "a read file for which there is no room": ([READ], NO_ROOM, [f"only read: {A}"]),
+    "a read file for which there is no room": ([READ], NO_ROOM, [f"read: {A}"]),
     "the newest first": (
         [READ, *(("Read", {"file_path": f"/srv/mill/{at}.py"}, cat_n(LINES)) for at in range(4)), UNREAD],
         NO_ROOM,
-        [f"changed, present text not known: {B}", "only read: /srv/mill/3.py, /srv/mill/2.py and 3 more"],
+        [f"changed, present text not known: {B}", "read: /srv/mill/3.py, /srv/mill/2.py and 3 more"],
     ),
     "more than there is room to name": (
         [("Edit", {**UNREAD[1], "file_path": f"/srv/mill/{at}.py"}, UNREAD[2]) for at in range(4)],

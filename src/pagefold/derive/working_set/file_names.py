@@ -78,10 +78,15 @@ def _defining(lines: tuple[str, ...]) -> frozenset[int]:
     return frozenset([index for index, line in enumerate(lines) if is_defining(line)])
 
 
+def _numbered(homes: list[tuple[_Found, str]]) -> str:
+    """What a title says of the numbers before these names."""
+    known = [found.number is not None for found, _ in homes]
+    certain = "" if all(known) else " where that is certain"
+    return f", each behind the number of its line{certain}" if any(known) else ""
+
+
 def _passage(file: str, doubt: str, homes: list[tuple[_Found, str]]) -> Passage:
-    title = (
-        f"names in file {file}" if doubt else f"names in file {file} as it is now, each behind the number of its line"
-    )
+    title = f"names in file {file}" if doubt else f"names in file {file} as it is now{_numbered(homes)}"
     lines: tuple[Line, ...] = tuple([(name, found.place, found.number, 0) for found, name in homes])
     where = {name: (index,) for index, (_, name) in enumerate(homes)}
     costs = tuple([len(name) / 3.4 + 0.5 for _, name in homes])

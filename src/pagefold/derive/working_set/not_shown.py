@@ -17,7 +17,7 @@ from pagefold.printable import printable
 
 TITLE = "files that this session changed or read, but that are not shown here or below; read again what you need:"
 _MOST, _LEAST = 8, 2  # names of changed files
-_MOST_READ = 5  # of files that were only read
+_MOST_READ = 5  # of files that no edit of a tool's has changed; a script may have
 _TOKENS_A_NAME = 1_500  # of a digest: a small one names fewer
 _READ = 3  # lines in a row: fewer were found by a search
 
@@ -55,7 +55,7 @@ def not_shown(
     if read:
         named = read[: min(most, _MOST_READ)]
         rest = f" and {len(read) - len(named)} more" if len(read) > len(named) else ""
-        lines.append(f"only read: {', '.join(map(_name, named))}{rest}")
+        lines.append(f"read: {', '.join(map(_name, named))}{rest}")
     return NotShown(tuple(lines), tuple(pages))
 
 
