@@ -164,7 +164,7 @@ def kill_until(ended: threading.Event, instances: Fleet, kills: int, seconds: fl
 def driven(instances: Fleet, balancer: Balancer, turns: int, kills: int) -> int:
     """Has the agent work behind the balancer. Returns how many instances were killed meanwhile."""
     ended, killed = threading.Event(), list[int]()
-    killer = threading.Thread(target=lambda: killed.append(kill_until(ended, instances, kills, turns * 0.4)))
+    killer = threading.Thread(target=lambda: killed.append(kill_until(ended, instances, kills, turns * 0.12)))
     with tempfile.TemporaryDirectory() as folder:
         work_in(Path(folder))
         killer.start()
