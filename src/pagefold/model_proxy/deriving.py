@@ -8,7 +8,7 @@ messages; without that memory the same bytes come out. What a derivation needs s
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pagefold.derive.notebook import SavedFold
 from pagefold.derive.pinned_policy import PinnedPolicy
@@ -26,6 +26,7 @@ from pagefold.model_proxy.derivation import (
 )
 from pagefold.model_proxy.history_memory import HistoryMemory, RememberedHistory
 from pagefold.model_proxy.resuming import NewestFold, first_answer, goes_on_from, run_after
+from pagefold.pages.files.own_tools import OwnTools
 from pagefold.wire.message import Message
 
 _FOLDING, _PLAIN = 18, 8  # bytes that a run takes for each character of its request, as measured
@@ -74,6 +75,12 @@ class Derivations:
         self._saved_fold, self._resumes = saved_fold, policy.abilities.resumes
         self._cached: dict[bytes, _Cached] = {}
         self._growth = _FOLDING if policy.abilities.folds else _PLAIN
+
+    @property
+    def file_tools(self) -> OwnTools:
+        """The user's own tools that show and change files, where the policy shows files."""
+        policy: Any = self.policy
+        return cast("OwnTools", policy.file_tools) if policy.abilities.shows_files else ()
 
     def nearest(self, messages: Log[Message], hashes: Log[bytes], head: int | None = None, after: int = 0) -> Nearest:
         """What is known of a history. `after` is how long it was when it was read before: mostly the answer."""

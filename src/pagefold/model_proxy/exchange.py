@@ -8,7 +8,6 @@ names what was not understood.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from pagefold.derive.bound_reasoning import AS_IT_CAME
 from pagefold.derive.notebook import Begun
@@ -78,8 +77,6 @@ class Exchange(AnswerReader):
                 self._policy = conversations.policy_for(wish)
             except ConfigError:
                 self.refusal = f"x-pagefold names no policy; it is {OFF} or one of the names that pagefold replay knows"
-
-    # ---- the way up
 
     @property
     def derives(self) -> bool:
@@ -234,10 +231,10 @@ class Exchange(AnswerReader):
 
     def smaller(self, status: int, answer: bytes) -> bytes | None:
         """Returns a smaller request, once, if this refusal means that the request is too long; else None."""
-        if not self.may_shrink or self._parsed is None or not self._parsed.api.is_too_long(status, answer):
-            return None
         derivations, history = self._derivations, History(self._messages, self._prefix_hashes)
-        if derivations is None:
+        if not self.may_shrink or self._parsed is None or derivations is None:
+            return None
+        if not self._parsed.api.is_too_long(status, answer):
             return None
         derivation = self._conversations.shrink(derivations, history, self.name, self._acceptance())
         if derivation is None:
@@ -285,8 +282,7 @@ class Exchange(AnswerReader):
 
     def done(self) -> exchanges.Work:
         """What has been done in its conversation up to now."""
-        policy: Any = self._derivations.policy if self._derivations is not None else None
-        own = policy.file_tools if policy is not None and policy.abilities.shows_files else ()
+        own = self._derivations.file_tools if self._derivations is not None else ()
         return exchanges.work_of(self._messages, own)
 
     @property
@@ -335,8 +331,6 @@ class Exchange(AnswerReader):
         except WireError:
             self._unread = "request not understood"
         return self._parsed
-
-    # ---- the way down
 
     @property
     def binds_elsewhere(self) -> bool:

@@ -35,7 +35,7 @@ from pagefold.adapters.sqlite.database import (
 )
 from pagefold.adapters.sqlite.file_identity import FileIdentity
 from pagefold.adapters.sqlite.packing import Packing
-from pagefold.adapters.sqlite.putting import Listing, NewPage, enlist, keep, put, put_again
+from pagefold.adapters.sqlite.putting import Listing, NewPage, enlist, keep, new_page, put, put_again
 from pagefold.adapters.sqlite.rewriting import checkpoint, empty_log, rewrite
 from pagefold.adapters.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from pagefold.adapters.sqlite.scope import ScopeClause
@@ -43,7 +43,7 @@ from pagefold.adapters.sqlite.short_steps import in_short_steps
 from pagefold.errors import StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId, id_of, id_range
-from pagefold.pages.redaction import Redactor, redacted_page
+from pagefold.pages.redaction import Redactor
 from pagefold.pages.scope import NOTES, THIS_USER, StoreScope
 from pagefold.pages.store import Collected, ListedPage, NewNote, StoreStats
 
@@ -92,8 +92,7 @@ _STATS = """
 class SqlitePages:
     """The pages in the SQLite file at `path`, which is made, with its directory, where there is none.
 
-    `sender` names who sends to the history sink what is put here; where it is empty, nothing is noted to be sent.
-    With a `key` the file is encrypted.
+    `sender` names who sends to the history sink what is put here, if anybody does. With a `key` the file is encrypted.
     """
 
     def __init__(
@@ -182,13 +181,10 @@ class SqlitePages:
                     db.execute(_HOLD, (scope, spelled(history), new.page))
 
     def _new(self, content: bytes, kind: PageKind | None, name: str) -> NewPage:
-        """A page as it is to be stored: without its secrets."""
-        kept, name = redacted_page(None if self.scope.project == NOTES else self.redactor, content, name)
-        return NewPage(id_of(content), id_of(kept.content), kept.content, kind or "", name, kept.kinds)
+        return new_page(None if self.scope.project == NOTES else self.redactor, content, kind, name)
 
     def _packed(self, new: NewPage) -> NewPage:
-        """With its content compressed, where that is not stored yet. Before the write lock is taken: so processes wait
-        only for each other's writes."""
+        """With its content compressed, if that is not stored yet: before the write lock, for which others wait."""
         return new if self._is_stored(new.page) else new._replace(stored=self._packing.packed(new.content))
 
     def has_secret(self, content: bytes) -> bool:
@@ -260,8 +256,7 @@ class SqlitePages:
 
     def hold(self, page: PageId, history: str) -> bool:
         with self._guard:
-            # Held first, asked second: a page that is there afterwards cannot be collected any more.
-            page = self._kept_as(page)
+            page = self._kept_as(page)  # held first, asked second: a page that is there then cannot be collected
             self._db.execute(_HOLD, (self.clause.number(self._db), spelled(history), page))
             return self._exists(page)
 
@@ -351,8 +346,7 @@ class SqlitePages:
             rewrite(self._db, f"the page store {self.path}")
 
     def unreadable(self, pages: Sequence[PageId]) -> list[PageId]:
-        """Which of these pages are damaged in the file itself, whatever this connection has in memory. One that is not
-        there was collected or forgotten."""
+        """Which of these pages are damaged in the file itself. One that is not there was collected or forgotten."""
         found: list[PageId] = []
         with self._guard, closing(connect_to(self.path, self.key, 0.1)) as db:
             for page in pages:

@@ -5,7 +5,9 @@ from typing import NamedTuple
 from pagefold.adapters.columns import spelled
 from pagefold.adapters.sqlite.database import Connection
 from pagefold.adapters.sqlite.packing import Packing
-from pagefold.pages.page import PageId
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import PageId, id_of
+from pagefold.pages.redaction import Redactor, redacted_page
 
 _LIST = "INSERT OR IGNORE INTO listings (scope, history, page, kind, name, first_put) VALUES (?, ?, ?, ?, ?, ?)"
 _AWAIT = """
@@ -29,6 +31,12 @@ class NewPage(NamedTuple):
     name: str
     kinds: tuple[str, ...] = ()
     stored: bytes | None = None
+
+
+def new_page(redactor: Redactor | None, content: bytes, kind: PageKind | None, name: str) -> NewPage:
+    """A page as it is to be stored: without its secrets."""
+    kept, name = redacted_page(redactor, content, name)
+    return NewPage(id_of(content), id_of(kept.content), kept.content, kind or "", name, kept.kinds)
 
 
 class Listing(NamedTuple):
