@@ -31,7 +31,8 @@ from pagefold.wire.message import Message, Role, user_text
 TAIL_TURNS = 3
 _TAIL_SHARE = 0.15
 _LEAST_SHARE = 0.15
-FRONT_SHARE = 0.5  # of the room that the last exchanges leave, for the front: the next fold should not come at once
+_FRONT, _FRONT_TIGHT = 0.5, 0.42  # of the room that the last exchanges leave, for the front
+_ROOMY = 27_000  # tokens that stay free behind the larger of the two: the next fold should not come at once
 _FREE = 6_500  # tokens that a fold leaves free at least, where the window is small: some turns have to fit
 _FIRST_ASK = 0.35  # of the room, at most, for the user's first words as they came
 _TIGHTER = 0.8
@@ -179,12 +180,18 @@ def _digest(
     return made, digest, tokens
 
 
+def front_of(free: int) -> int:
+    """What the front may take of so many tokens: half where enough stays free behind it, less in a tight window. There
+    the next fold would come too soon."""
+    return max(int(free * _FRONT_TIGHT), min(int(free * _FRONT), free - _ROOMY))
+
+
 def _budget(room: int, tail: int, rule: Rule) -> tuple[int, int]:
     """What a digest may cost, and what it may cost whatever came last: then the last results are trimmed instead."""
     free, least = room - tail, int(room * _LEAST_SHARE)
     if rule.budget is not None:
         return min(rule.budget, free), min(least, rule.budget)
-    return min(int(free * FRONT_SHARE), free - _FREE), least
+    return min(front_of(free), free - _FREE), least
 
 
 def _material(

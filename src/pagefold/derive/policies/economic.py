@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from pagefold.derive.entry import Entry, Standings, again, enter
-from pagefold.derive.fold import FRONT_SHARE, Folded, Frame, Rule, fold
+from pagefold.derive.fold import Folded, Frame, Rule, fold, front_of
 from pagefold.derive.learned import AS_IT_COMES, FOLDS, Folds, Forms
 from pagefold.derive.levels import TRIMMED, place_in_history
 from pagefold.derive.moment import Moment, moment_of
@@ -43,7 +43,6 @@ _WORTH = 0.85  # a fold on a cold cache leaves at most this share
 _GROWN = 1.1
 _ADMITTED = 0.25  # of what has arrived, what has to find room beside what stands
 _BOUGHT = 0.85  # of what stands: a fold that leaves more has bought nothing
-_BELOW_TIER = 0.85  # of the length from which every token is dearer
 _BEHIND = 8  # messages that may wait to be read for the next fold
 _READ = 64  # messages that are read for it in one turn, where many wait
 _STAKE = 0.08  # of what a session has cost: so much more than without folds a fold may make it cost
@@ -94,7 +93,7 @@ class Economic(folding.Folding):
             return state, ()
         arrived = state.tokens - state.settled
         standing, room = state.settled - state.head, usable - state.head
-        left_by_fold = arrived + FRONT_SHARE * (room - arrived)
+        left_by_fold = arrived + front_of(room - arrived)
         if room - standing < _ADMITTED * arrived or left_by_fold < _BOUGHT * standing:
             return state, ()
         made = squeezed(state.log, state.sent, room - standing, state.stood, self._encode, self.tokens)
@@ -224,10 +223,9 @@ class Economic(folding.Folding):
         return self.prices.cost(state.settled, state.tokens - state.settled) >= self.prices.cost(0, left)
 
     def _below_tier(self, state: State, usable: int) -> int:
-        """What a fold has to fit in: less than the length from which every token is dearer, where there is room; well
-        below it, because the requests that come near it are the dear ones."""
+        """What a fold has to fit in: less than the length from which every token is dearer, where there is room."""
         tier = self.prices.at(state.tokens).over
-        below = int(_BELOW_TIER * folding.usable_of(tier, counter(self.tokens))) if tier else usable
+        below = folding.usable_of(tier, counter(self.tokens)) if tier else usable
         return below if 2 * state.head < below < usable else usable
 
     def _pays(self, state: State, made: Folded, *, at_once: bool) -> bool:
