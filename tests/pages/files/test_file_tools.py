@@ -197,7 +197,7 @@ def test_a_fold_shows_a_file_that_only_the_users_own_tool_reads() -> None:
     for number in range(1, 40):
         thought = " ".join(f"thought_{at * number}" for at in range(150))
         steps += [call(f"c{number}", "think", {"about": number}), result(f"c{number}", thought)]
-    steps += [agent("So far so good."), user("Go on.")]
+    steps += [agent("So far so good."), user(f"Go on with {A}.")]
     digests = []
     for tables in ({}, OWN):
         with Context(window=16_000, file_tools=tables) as context:
