@@ -194,7 +194,7 @@ def test_a_fold_shows_a_file_that_only_the_users_own_tool_reads() -> None:
     lines = [f"def total_{number}(row): return row.amount * {number}" for number in range(40)]
     steps = [user("Mend the mill."), call("c0", "open_document", {"document": A, "how": "plain"})]
     steps += [result("c0", "\n".join(lines) + "\n")]
-    for number in range(1, 40):
+    for number in range(1, 30):
         thought = " ".join(f"thought_{at * number}" for at in range(150))
         steps += [call(f"c{number}", "think", {"about": number}), result(f"c{number}", thought)]
     steps += [agent("So far so good."), user(f"Go on with {A}.")]
